@@ -59,6 +59,7 @@ mod input;
 mod isa;
 mod literal;
 mod node;
+mod openers;
 mod plan;
 mod program;
 pub mod reference;

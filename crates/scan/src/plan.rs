@@ -111,6 +111,11 @@ impl Sequence {
         self.segments.iter().map(of).sum()
     }
 
+    /// Whether its first part is at the start of the text.
+    pub(crate) fn begins_the_text(&self) -> bool {
+        self.segments.iter().any(|segment| matches!(segment.announced, Announced::Start { .. }))
+    }
+
     /// Whether its first two parts are found by strings: what is looked for byte by byte behind them is so only where both are.
     pub(crate) fn begins_with_strings(&self) -> bool {
         let by = |segment: &&Segment| matches!(segment.announced, Announced::By { .. });

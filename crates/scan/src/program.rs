@@ -8,6 +8,7 @@ use crate::bitwise::{self, Bitwise, Sets};
 use crate::fallback::{self, Announced as AroundStrings, Automaton, Expression, Limits};
 use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
+use crate::openers::Openers;
 use crate::plan::{self, Announced, End, Sequence, sequences};
 use crate::required::Required;
 use crate::sieve::Sieves;
@@ -55,6 +56,10 @@ pub(crate) struct Program {
     pub starts: Starts,
     /// All patterns begin at the start of the text, and are sequences.
     pub anchored: bool,
+    /// The patterns at the start of the text, if all are there that the finder has no strings of, but those that are looked for
+    /// bit by bit. Whether they are all of the set.
+    openers: Option<Openers>,
+    only_openers: bool,
     /// How many bytes before the new ones a scan must see.
     pub history: usize,
     /// How many of these the finder must see again.
@@ -167,6 +172,7 @@ impl Program {
     ) -> Result<Program, Vec<u32>> {
         let mut builder = Builder::default();
         let (mut others, mut around, mut sets) = (vec![], vec![], Sets::default());
+        let (mut openers, mut only_openers) = (Some(Openers::default()), true);
         let common = Common::new(sources.iter().map(|source| source.node));
         for (pattern, source) in sources.iter().enumerate() {
             let start_of_match = source.start_of_match;
@@ -197,11 +203,16 @@ impl Program {
             };
             let bitwise = cost > bitwise::CLASS && !source.empty && !start_of_match;
             if bitwise && sets.add(pattern as u32, source.node, source.once, cost) {
+                only_openers = false;
                 continue;
             }
             match plan.filter(|_| !rare) {
                 Some(plan) => {
                     let (pattern, once) = (pattern as u32, source.once);
+                    match plan.iter().any(Sequence::begins_the_text) {
+                        true => drop(openers.take_if(|all| !all.add(source.node))),
+                        false => only_openers = false,
+                    }
                     plan.into_iter()
                         .for_each(|one| builder.add(pattern, once, start_of_match, one));
                 }
@@ -214,8 +225,14 @@ impl Program {
                         once: source.once && !source.start_of_match,
                     };
                     match required {
-                        Some(required) => around.push((expression, required)),
-                        None => others.push(expression),
+                        Some(required) => {
+                            only_openers = false;
+                            around.push((expression, required));
+                        }
+                        None => {
+                            drop(openers.take_if(|all| !all.add(source.node)));
+                            others.push(expression);
+                        }
                     }
                 }
             }
@@ -237,7 +254,12 @@ impl Program {
         match (around, everywhere(others, sets)) {
             (Ok(around), Ok((bitwise, fallback))) => {
                 let bitwise = bitwise.map(|sets| Bitwise::new(sets, cpu));
-                Ok(builder.finish(bitwise, around, fallback, cpu))
+                let only_openers = only_openers && openers.is_some();
+                Ok(Program {
+                    openers,
+                    only_openers,
+                    ..builder.finish(bitwise, around, fallback, cpu)
+                })
             }
             (around, fallback) => {
                 let mut bad = around.err().unwrap_or_default();
@@ -253,6 +275,53 @@ impl Program {
         let late = self.chains.iter().filter(|chain| matches!(chain.end, End::Before { .. }));
         let bitwise = self.bitwise.iter().flat_map(Bitwise::late);
         late.map(|chain| chain.pattern).chain(bitwise).collect()
+    }
+
+    /// Whether a whole text surely has no match of any pattern. Of most texts it is not said: it is worth a look if that is as good
+    /// as the scan.
+    #[inline]
+    pub(crate) fn is_quiet(&self, text: &[u8]) -> bool {
+        let begins = (self.fallback.is_some() || self.starts.has_any(text))
+            && self.openers.as_ref().is_none_or(|openers| openers.has_any(text));
+        !begins
+            && (self.anchored
+                || self.only_openers
+                || self.bitwise.as_ref().is_none_or(|all| all.is_quiet(text))
+                    && self.finder.as_ref().is_none_or(|finder| finder.is_quiet(text)))
+    }
+
+    /// Whether a stream's state says no more than which gaps are open, and what is carried bit by bit.
+    pub(crate) fn is_simple(&self) -> bool {
+        self.around.is_none() && self.fallback.is_none() && self.behind.is_empty()
+    }
+
+    /// Whether the `new` bytes behind those that are `kept` surely have nothing that the finder finds, and begin nothing at the start
+    /// of the text, in a [simple](Program::is_simple) program. `begin`: nothing came before what is kept. `joined` is memory to use.
+    #[inline]
+    pub(crate) fn is_quiet_piece(
+        &self,
+        (kept, new): (&[u8], &[u8]),
+        begin: bool,
+        joined: &mut Vec<u8>,
+    ) -> bool {
+        let Some(finder) = &self.finder else {
+            return !begin || self.starts.is_empty();
+        };
+        if !finder.is_quiet(new) {
+            return false;
+        }
+        let text = match kept.is_empty() {
+            true => new,
+            false => {
+                let reach = finder.reach();
+                let near = new.len().min((reach.before + reach.behind).max(2));
+                joined.clear();
+                joined.extend_from_slice(kept);
+                joined.extend_from_slice(&new[..near]);
+                &joined[..]
+            }
+        };
+        (kept.is_empty() || finder.is_quiet(text)) && !(begin && self.starts.has_any(text))
     }
 
     /// The segments that string `number` announces.
@@ -338,6 +407,7 @@ impl Program {
             + self.segments.iter().map(tails).sum::<usize>()
             + size_of_val(&self.chains[..])
             + size_of_val(&self.gaps[..])
+            + self.openers.as_ref().map_or(0, Openers::memory)
             + self.bitwise.as_ref().map_or(0, Bitwise::memory)
             + self.around.as_ref().map_or(0, AroundStrings::memory)
             + self.fallback.as_ref().map_or(0, Automaton::memory)
@@ -580,6 +650,8 @@ impl Builder {
                 && bitwise.is_none()
                 && around.is_none()
                 && fallback.is_none(),
+            openers: None,
+            only_openers: false,
             starts: self.starts,
             history: self.history,
             again: self.again,

@@ -1,6 +1,6 @@
 //! What is reported of the matches that were found, and what a state knows of earlier ones.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use lookaside_spec::scan::Match;
 
@@ -68,9 +68,25 @@ impl Rule {
     }
 }
 
+/// What a state begins with: the offset behind all bytes so far, and how many matches of the next window were taken before the scan was
+/// stopped.
+const OFFSET: usize = 8;
+const TAKEN: usize = 4;
+
+/// The offset of the next byte.
+#[inline]
+pub(crate) fn offset(fixed: &[u8]) -> u64 {
+    u64::from_le_bytes(*fixed.first_chunk().expect("a state has an offset"))
+}
+
+#[inline]
+pub(crate) fn set_offset(fixed: &mut [u8], offset: u64) {
+    fixed[..OFFSET].copy_from_slice(&offset.to_le_bytes());
+}
+
 /// The parts of a state, but for the bytes of the past, which are the last ones.
+#[derive(Default)]
 pub(crate) struct View<'a> {
-    offset: &'a mut [u8],
     /// How many matches of the next window were taken before the scan was stopped.
     taken: &'a mut [u8],
     /// What is known of patterns: which have matched.
@@ -105,11 +121,23 @@ impl Layout {
     /// Bytes of all parts but the past.
     pub(crate) fn len(&self) -> usize {
         let apart = self.bits + self.ends + self.live + self.ages + self.bitwise;
-        8 + 4 + apart + self.around + self.fallback
+        OFFSET + TAKEN + apart + self.around + self.fallback
+    }
+
+    /// Where in a state the bits of open gaps are.
+    pub(crate) fn place_of_live(&self) -> Range<usize> {
+        let start = OFFSET + TAKEN + self.bits + self.ends;
+        start..start + self.live
+    }
+
+    /// Where in a state the part of what is looked for bit by bit is.
+    pub(crate) fn place_of_bitwise(&self) -> Range<usize> {
+        let start = self.place_of_live().end + self.ages;
+        start..start + self.bitwise
     }
 
     /// Where in a state the part of automata around strings is.
-    pub(crate) fn place_of_around(&self) -> std::ops::Range<usize> {
+    pub(crate) fn place_of_around(&self) -> Range<usize> {
         let start = self.len() - self.around - self.fallback;
         start..start + self.around
     }
@@ -117,15 +145,15 @@ impl Layout {
     /// The parts of a state without its past.
     #[inline(always)]
     pub(crate) fn view<'a>(&self, fixed: &'a mut [u8]) -> View<'a> {
-        let (offset, rest) = fixed.split_at_mut(8);
-        let (taken, rest) = rest.split_at_mut(4);
+        let (_, rest) = fixed.split_at_mut(OFFSET);
+        let (taken, rest) = rest.split_at_mut(TAKEN);
         let (bits, rest) = rest.split_at_mut(self.bits);
         let (ends, rest) = rest.split_at_mut(self.ends);
         let (live, rest) = rest.split_at_mut(self.live);
         let (ages, rest) = rest.split_at_mut(self.ages);
         let (bitwise, rest) = rest.split_at_mut(self.bitwise);
         let (around, fallback) = rest.split_at_mut(self.around);
-        View { offset, taken, bits, ends, live, ages, bitwise, around, fallback }
+        View { taken, bits, ends, live, ages, bitwise, around, fallback }
     }
 }
 
@@ -146,14 +174,6 @@ impl View<'_> {
         let new = *place != noted;
         place.copy_from_slice(&noted);
         new
-    }
-
-    pub(crate) fn offset(&self) -> u64 {
-        u64::from_le_bytes(self.offset[..].try_into().expect("eight bytes"))
-    }
-
-    pub(crate) fn set_offset(&mut self, offset: u64) {
-        self.offset.copy_from_slice(&offset.to_le_bytes());
     }
 
     pub(crate) fn take_taken(&mut self) -> u32 {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use lookaside_simd::Cpu;
@@ -17,7 +17,7 @@ use crate::input::{Input, Window};
 use crate::literal::prefetch;
 use crate::node::{Node, width};
 use crate::program::{Program, Source};
-use crate::report::{Layout, Rule, View};
+use crate::report::{self, Layout, Rule, View};
 use crate::shorten::shorten;
 use crate::syntax::{Extended, Pattern};
 use crate::window::{Found, Open, Spent, Work};
@@ -49,7 +49,17 @@ pub struct Set {
     lates: bool,
     /// Whether every match that is found is reported: no pattern has parameters, is one of a combination, or shares its id.
     plain: bool,
+    /// Whether a scan of a block of one window knows nothing but which gaps are open, and what is looked for bit by bit.
+    simple: bool,
+    /// Whether nothing is reported of a text without a match.
+    quiet: bool,
+    /// The same of a piece of a stream, of which nothing but its last bytes is to be known then.
+    quiet_pieces: bool,
     layout: Layout,
+    /// Bytes of a state without its past, where in it gaps are open, and what is carried bit by bit.
+    fixed: usize,
+    live: Range<usize>,
+    carried: Range<usize>,
     mode: Mode,
     patterns: Patterns,
     counting: Option<Arc<Counting>>,
@@ -217,6 +227,10 @@ impl Set {
             around: program.around.as_ref().map_or(0, Announced::state_len),
             fallback: program.fallback.as_ref().map_or(0, Automaton::state_len),
         };
+        let apart = layout.bits + layout.ends + layout.around + layout.fallback;
+        let simple = apart == 0 && layout.ages.max(layout.bitwise) <= SMALL_STATE;
+        let quiet = !combinations.any();
+        let quiet_pieces = quiet && program.is_simple();
         let patterns = Patterns { mode, ..Patterns::default() };
         let counting = None;
         Ok(Set {
@@ -227,7 +241,13 @@ impl Set {
             singles,
             lates,
             plain,
+            simple,
+            quiet,
+            quiet_pieces,
             layout,
+            fixed: layout.len(),
+            live: layout.place_of_live(),
+            carried: layout.place_of_bitwise(),
             mode,
             patterns,
             counting,
@@ -271,14 +291,67 @@ impl Set {
     ) -> ControlFlow<()> {
         prefetch(text);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), text.len(), false);
+        let (flow, done) = match self.simple && text.len() <= WINDOW {
+            _ if self.quiet && self.program.is_quiet(text) => {
+                (ControlFlow::Continue(()), text.len())
+            }
+            true => (self.scan_at_once(scratch, text, hit), text.len()),
+            false => self.scan_block(scratch, text, hit),
+        };
+        scratch.work.tally.end(timer, 1, done);
+        flow
+    }
+
+    /// Scans a block of one window, for a set that is [simple](Set::simple). Most texts are packets and lines, for which the way to
+    /// the search is as long as the search.
+    #[inline]
+    fn scan_at_once(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Scratch { work, live, bitwise, .. } = scratch;
+        let (count, end) = (self.program.gaps.len(), text.len() as u64);
+        work.found.clear();
+        let mut input = Input::whole(Window { data: text, fresh: 0, base: 0, last: true });
+        if count == 0 {
+            self.program.scan(&mut input, None, Open::default(), work);
+        } else {
+            live.clear();
+            live.resize(count.div_ceil(64), 0);
+            let mut ages = [0; SMALL_STATE];
+            let ages = &mut ages[..self.layout.ages];
+            self.program.scan(&mut input, None, Open { live, ages }, work);
+        }
+        if let Some(all) = &self.program.bitwise {
+            let mut state = [0; SMALL_STATE];
+            let (state, spent) = (&mut state[..self.layout.bitwise], &|_| false);
+            all.scan(bitwise, state, 0, text, spent, &mut work.found);
+            all.end(state, end, spent, &mut work.found);
+        }
+        if work.found.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        self.deliver(work, Some(end), &mut View::default(), hit)
+    }
+
+    /// Scans a block window by window. Returns also how many bytes are done.
+    #[inline(never)]
+    fn scan_block(
+        &self,
+        scratch: &mut Scratch,
+        text: &[u8],
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> (ControlFlow<()>, usize) {
         let mut small = [0; SMALL_STATE];
         let mut large = vec![];
-        let state = match small.get_mut(..self.layout.len()) {
+        let state = match small.get_mut(..self.fixed) {
             Some(small) => small,
             None => {
                 large = std::mem::take(&mut scratch.state);
                 large.clear();
-                large.resize(self.layout.len(), 0);
+                large.resize(self.fixed, 0);
                 &mut large[..]
             }
         };
@@ -300,13 +373,12 @@ impl Set {
         if large.capacity() > 0 {
             scratch.state = large;
         }
-        scratch.work.tally.end(timer, 1, at);
-        done
+        (done, at)
     }
 
     /// The bytes of a stream's state.
     pub fn state_len(&self) -> usize {
-        self.layout.len() + self.program.history
+        self.fixed + self.program.history
     }
 
     /// Makes `state` that of a stream at its beginning.
@@ -316,7 +388,7 @@ impl Set {
     pub fn begin(&self, state: &mut [u8]) {
         assert_eq!(state.len(), self.state_len(), "a state of this set");
         state.fill(0);
-        self.begin_parts(&mut state[..self.layout.len()]);
+        self.begin_parts(&mut state[..self.fixed]);
     }
 
     /// The same of a state without its past, all of it 0.
@@ -349,19 +421,43 @@ impl Set {
         let mut data = std::mem::take(&mut scratch.data);
         let mut done = 0;
         for new in piece.chunks(WINDOW) {
-            let (fixed, history) = state.split_at_mut(self.layout.len());
-            let offset = self.layout.view(fixed).offset();
-            let input = Input::piece(kept(history, offset), new, offset, &mut data);
-            if self.resumable(scratch, input, fixed, hit).is_break() {
-                break;
+            let (fixed, history) = state.split_at_mut(self.fixed);
+            let offset = report::offset(fixed);
+            let kept = kept(history, offset);
+            if !self.is_quiet_piece(fixed, (kept, new), offset, &mut data) {
+                let input = Input::piece(kept, new, offset, &mut data);
+                if self.resumable(scratch, input, fixed, hit).is_break() {
+                    break;
+                }
             }
-            self.layout.view(fixed).set_offset(offset.wrapping_add(new.len() as u64));
+            report::set_offset(fixed, offset.wrapping_add(new.len() as u64));
             keep(history, new);
             done += new.len();
         }
         scratch.data = data;
         scratch.work.tally.end(timer, 1, done);
         done
+    }
+
+    /// Whether the next bytes of a stream surely have no match and begin none. `joined` is memory to use.
+    #[inline]
+    fn is_quiet_piece(
+        &self,
+        fixed: &[u8],
+        (kept, new): (&[u8], &[u8]),
+        offset: u64,
+        joined: &mut Vec<u8>,
+    ) -> bool {
+        let all_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        let begin = offset == kept.len() as u64;
+        self.quiet_pieces
+            && all_zero(&fixed[self.live.clone()])
+            && self
+                .program
+                .bitwise
+                .as_ref()
+                .is_none_or(|all| all.rests(&fixed[self.carried.clone()]) && all.is_quiet(new))
+            && self.program.is_quiet_piece((kept, new), begin, joined)
     }
 
     /// The end of a stream: reports what matches only there. Stopped, it goes on where it is called again. The state is
@@ -376,8 +472,8 @@ impl Set {
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.check(state);
-        let (fixed, history) = state.split_at_mut(self.layout.len());
-        let offset = self.layout.view(fixed).offset();
+        let (fixed, history) = state.split_at_mut(self.fixed);
+        let offset = report::offset(fixed);
         let data = kept(history, offset);
         let window =
             Window { data, fresh: data.len(), base: offset - data.len() as u64, last: true };

@@ -79,17 +79,36 @@ impl Starts {
         self.all.is_empty()
     }
 
+    /// Whether a segment may match at the start of `text`.
+    #[inline]
+    pub(crate) fn has_any(&self, text: &[u8]) -> bool {
+        let mut any = false;
+        if !self.is_empty() {
+            self.each_list(text, |list| any |= !list.is_empty());
+        }
+        any
+    }
+
     /// Calls `visit` with each segment that may match at the start of `text`.
+    #[inline]
     pub(crate) fn each(&self, text: &[u8], mut visit: impl FnMut(&Start)) {
-        let by_byte = text.first().and_then(|&byte| self.by_byte.get(usize::from(byte)));
-        let by_pair = match text {
-            [first, second, ..] => self.by_pair.get(key(*first, *second)),
-            _ => None,
-        };
-        let by_pair =
-            by_pair.and_then(|&place| self.of_pair.get(usize::from(place).checked_sub(1)?));
-        for list in [Some(&self.always), by_byte, by_pair].into_iter().flatten() {
+        self.each_list(text, |list| {
             list.iter().for_each(|&number| visit(&self.all[number as usize]));
+        });
+    }
+
+    #[inline(always)]
+    fn each_list(&self, text: &[u8], mut visit: impl FnMut(&[u32])) {
+        visit(&self.always);
+        let [first, rest @ ..] = text else { return };
+        if let Some(list) = self.by_byte.get(usize::from(*first)) {
+            visit(list);
+        }
+        if let [second, ..] = rest
+            && let Some(&place) = self.by_pair.get(key(*first, *second))
+            && place > 0
+        {
+            visit(&self.of_pair[usize::from(place) - 1]);
         }
     }
 }

@@ -51,6 +51,14 @@ impl Tail {
         Some(Tail::Automaton(Box::new(builder.finish(whole))))
     }
 
+    /// What a match of these parts may be, and perhaps more: assertions are taken for true, and parts may be unbounded. `None`: too many
+    /// positions.
+    pub(crate) fn roughly(parts: &[Node]) -> Option<Tail> {
+        let mut builder = Builder { rough: true, ..Builder::default() };
+        let whole = builder.concat(parts.iter())?;
+        Some(Tail::Automaton(Box::new(builder.finish(whole))))
+    }
+
     /// For the parts before the string, which are read from the last byte to the first.
     pub(crate) fn backward(parts: &[Node]) -> Option<Tail> {
         let reversed: Vec<Node> = parts.iter().rev().map(reverse).collect();
@@ -334,6 +342,8 @@ struct Part {
 struct Builder {
     classes: Vec<ByteSet>,
     follow: Vec<Vec<u16>>,
+    /// See [`Tail::roughly`].
+    rough: bool,
 }
 
 impl Builder {
@@ -360,7 +370,21 @@ impl Builder {
                 }
                 Some(whole)
             }
-            Node::Repeat { node, .. } if width(node).1 == Some(0) => self.part(node),
+            Node::Repeat { node, min, .. } if width(node).1 == Some(0) => {
+                let mut part = self.part(node)?;
+                part.nullable |= *min == 0;
+                Some(part)
+            }
+            // X{n,}: n - 1 times X, then X+; and as many times (X+)? for none.
+            Node::Repeat { node, min, max: None } if self.rough => {
+                let before = min.saturating_sub(1) as usize;
+                let mut whole = self.concat(std::iter::repeat_n(&**node, before))?;
+                let mut last = self.part(node)?;
+                self.link(&last.last, &last.first);
+                last.nullable |= *min == 0;
+                self.join(&mut whole, last);
+                Some(whole)
+            }
             // X{n,m}: n times X, then m - n times X?, each of which may be the last: (X(X(X)?)?)?.
             Node::Repeat { node, min, max } => {
                 let mut whole = self.concat(std::iter::repeat_n(&**node, *min as usize))?;
@@ -384,6 +408,7 @@ impl Builder {
                 whole.last = ends;
                 Some(whole)
             }
+            Node::Assert(_) if self.rough => self.part(&Node::Empty),
             Node::Assert(_) => None,
         }
     }
@@ -392,18 +417,23 @@ impl Builder {
         let mut whole = Part { first: vec![], last: vec![], nullable: true };
         for part in parts {
             let part = self.part(part)?;
-            self.link(&whole.last, &part.first);
-            if whole.nullable {
-                whole.first.extend(&part.first);
-            }
-            if part.nullable {
-                whole.last.extend(&part.last);
-            } else {
-                whole.last = part.last;
-            }
-            whole.nullable &= part.nullable;
+            self.join(&mut whole, part);
         }
         Some(whole)
+    }
+
+    /// Puts a part behind another one.
+    fn join(&mut self, whole: &mut Part, part: Part) {
+        self.link(&whole.last, &part.first);
+        if whole.nullable {
+            whole.first.extend(&part.first);
+        }
+        if part.nullable {
+            whole.last.extend(&part.last);
+        } else {
+            whole.last = part.last;
+        }
+        whole.nullable &= part.nullable;
     }
 
     fn link(&mut self, from: &[u16], to: &[u16]) {

@@ -404,6 +404,25 @@ fn patterns_of_one_id_have_one_match_at_an_end() {
     assert_eq!(of(b"H"), [(7, 0, 3), (9, 0, 3), (9, 0, 7)]);
 }
 
+/// A combination that is true where nothing matches is reported at the end, of the shortest text too.
+#[test]
+fn what_is_true_without_a_match_is_reported() {
+    let pattern = |id, text: &str, letters: &[u8]| {
+        let flags = Flags::from_letters(letters).unwrap();
+        Pattern::parse(id, text.as_bytes(), flags, Extended::default()).unwrap()
+    };
+    let patterns = [pattern(1, "abcd", b""), pattern(2, "!1", b"C")];
+    for tier in Tier::here() {
+        let set = Set::new(&patterns, Mode::Block, &Cpu::with_cap(tier)).unwrap();
+        for (text, expected) in [("xyz", vec![(2, 3)]), ("xabcd", vec![(1, 5)])] {
+            let found =
+                collect(|hit| set.scan(&mut Scratch::new(), text.as_bytes(), &mut |one| hit(one)));
+            let found: Vec<_> = found.iter().map(|one| (one.id, one.end)).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}
+
 /// A match that waits for the next byte keeps its place among those of its end, wherever the rest of a stopped piece is cut.
 #[test]
 fn a_stop_among_matches_that_wait() {

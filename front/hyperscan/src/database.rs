@@ -143,6 +143,7 @@ impl Body {
 }
 
 /// A number that other processes do not have, but those that were forked from this one, whose memory is a copy of its.
+#[inline]
 fn this_process() -> u64 {
     static PROCESS: AtomicU64 = AtomicU64::new(0);
     match PROCESS.load(Relaxed) {
@@ -176,6 +177,7 @@ unsafe fn field(db: *const Database, offset: usize) -> u32 {
 }
 
 /// The checks of each call: whether it is a database, of this version.
+#[inline]
 unsafe fn check(db: *const Database) -> Result<(), c_int> {
     // SAFETY: null, or the caller's pointer to a database.
     unsafe {
@@ -190,6 +192,7 @@ unsafe fn check(db: *const Database) -> Result<(), c_int> {
 }
 
 /// The body of a database that was checked.
+#[inline]
 unsafe fn body(db: *const Database) -> Result<*const Body, c_int> {
     let offset = body_offset(db.addr());
     // SAFETY: a database, as the caller promises.
@@ -205,6 +208,7 @@ unsafe fn body(db: *const Database) -> Result<*const Body, c_int> {
 }
 
 /// The tail of a database whose body was found.
+#[inline]
 unsafe fn tail(db: *const Database, body: *const Body) -> *const Tail {
     // SAFETY: the caller's database; the header counts the body, the saved set and the tail.
     unsafe {
@@ -214,7 +218,7 @@ unsafe fn tail(db: *const Database, body: *const Body) -> *const Tail {
 }
 
 /// The tables of a database, after all checks. They live as long as the caller leaves it alone.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn tables<'a>(db: *const Database) -> Result<&'a Tables, c_int> {
     // SAFETY: null, or the caller's pointer to a database; the tables are there if they were set here.
     unsafe {
@@ -224,6 +228,22 @@ pub(crate) unsafe fn tables<'a>(db: *const Database) -> Result<&'a Tables, c_int
         if (*tail).home == db.addr() && (*tail).owner == this_process() {
             return Ok(&*(*tail).tables);
         }
+        tables_from_elsewhere(db, body, tail)
+    }
+}
+
+/// Of a database that was not written where it lies, by this process.
+///
+/// # Safety
+/// A database that was checked, with its body and tail.
+#[cold]
+unsafe fn tables_from_elsewhere(
+    db: *const Database,
+    body: *const Body,
+    tail: *const Tail,
+) -> Result<&'static Tables, c_int> {
+    // SAFETY: as the caller promises.
+    unsafe {
         let key = Key {
             address: db.addr(),
             owner: (*tail).owner,
@@ -247,8 +267,7 @@ struct Key {
     length: u32,
 }
 
-/// The tables of a database that was not written where it lies, by this process: rspamd maps those of another one from
-/// files. What was found is kept for the thread's next calls, which would have to look for equal contents again.
+/// The tables of such a database: rspamd maps those of another process from files. What was found is kept for the thread's next calls, which would have to look for equal contents again.
 #[inline(never)]
 fn mapped(
     key: Key,

@@ -176,6 +176,17 @@ impl Bitwise {
         )
     }
 
+    /// Whether no match is under way.
+    pub(crate) fn rests(&self, state: &[u8]) -> bool {
+        self.load(state) == 0
+    }
+
+    /// Whether a whole text surely has no match, since it has no byte that one begins with. Short texts are looked through.
+    pub(crate) fn is_quiet(&self, text: &[u8]) -> bool {
+        let begins = self.begin & self.carried != 0 || text.len() > BLOCK;
+        !begins && self.firsts.as_ref().is_some_and(|firsts| !firsts.any(self.isa, text))
+    }
+
     /// Scans the bytes of a stream from `offset` on and brings `state` behind them. What is `spent` is not reported.
     /// `memory` is for this to use.
     #[inline(never)]

@@ -29,7 +29,7 @@ fn scan(all: &Bitwise, random: &mut Random, text: &[u8], most: usize) -> Vec<(u3
 
 #[test]
 fn ends_are_those_of_the_definition() {
-    let (mut served, mut again, mut reported) = (0, 0, 0);
+    let (mut served, mut again, mut reported, mut quiet) = (0, 0, 0, 0);
     for seed in 0..1500 {
         let chance = &mut Random::new(seed);
         let nodes: Vec<Node> = (0..1 + chance.below(3))
@@ -76,10 +76,14 @@ fn ends_are_those_of_the_definition() {
                     text.escape_ascii()
                 );
                 reported += found.len();
+                let is_quiet = all.is_quiet(&text);
+                assert!(expected.is_empty() || !is_quiet, "{nodes:?} in {}", text.escape_ascii());
+                quiet += usize::from(is_quiet);
             }
         }
     }
     assert!(served > 1500 && again > 10 && reported > 100_000, "{served} {again} {reported}");
+    assert!(quiet > 100, "{quiet}");
 }
 
 /// Runs of every length, from every place of a word to every other, over several blocks; with first bytes that are rare, so

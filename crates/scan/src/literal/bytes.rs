@@ -27,6 +27,9 @@ const COMMON: &[(&[u8], f32)] = &[
 /// What every byte has at least, in 10,000 bytes: binary data.
 const LEAST: f32 = 2.0;
 
+/// Letters of the alphabet.
+const LETTERS: f32 = 26.0;
+
 /// The probability of a gram in text is about the product of those of its bytes to this power: 4 letters of English have 3.3
 /// bits each where one alone has 4.1.
 pub(super) const TEXT_POWER: f32 = 0.8;
@@ -93,6 +96,17 @@ impl ByteModel {
         let bytes = || gram.iter().map(|byte| usize::from(*byte));
         let in_text = bytes().map(|byte| text[byte]).sum::<f32>();
         let in_uniform = bytes().map(|byte| uniform[byte]).product::<f32>();
+        0.5 * (TEXT_POWER * in_text).exp2() + 0.5 * in_uniform
+    }
+
+    /// The probability of a literal in what programs scan: of what consists of the bytes of the literals, there are as many kinds as
+    /// letters at least.
+    pub(super) fn of_literal(&self, bytes: &[u8], fold: bool) -> f32 {
+        let Kinds { text, uniform } = if fold { &self.folded } else { &self.exact };
+        let most = if fold { 2.0 / LETTERS } else { 1.0 / LETTERS };
+        let bytes = || bytes.iter().map(|byte| usize::from(*byte));
+        let in_text = bytes().map(|byte| text[byte]).sum::<f32>();
+        let in_uniform = bytes().map(|byte| uniform[byte].min(most)).product::<f32>();
         0.5 * (TEXT_POWER * in_text).exp2() + 0.5 * in_uniform
     }
 

@@ -9,7 +9,7 @@ use super::confirm::{Confirm, Window, spellings};
 use super::endings::{self, Endings, Odds};
 use super::gram::{Crowd, Grams};
 use super::kernel::{
-    BitTable, CAPACITY, Candidates, Isa, Masks, VectorTables, shift_or, strided, vector,
+    BitTable, CAPACITY, Candidates, Isa, Masks, VectorTables, has_none, shift_or, strided, vector,
 };
 use super::plan::{FilterKind, Shape};
 use super::set::Literals;
@@ -104,6 +104,11 @@ impl Group {
         size_of::<Group>() + filter + self.confirm.memory()
     }
 
+    /// Cycles that a byte is expected to take.
+    pub(super) fn cycles(&self) -> f32 {
+        self.shape.cycles / 1000.0
+    }
+
     /// How far from the end of an occurrence its literal and window are.
     pub(super) fn reach(&self) -> Reach {
         self.around
@@ -112,6 +117,97 @@ impl Group {
     /// The first position to look at if only occurrences that end behind `from` count.
     pub(super) fn begin(&self, from: usize) -> usize {
         (from + 1).saturating_sub(self.reach)
+    }
+
+    /// Where candidates end: a gram must fit behind each.
+    #[inline(always)]
+    fn until(&self, hay: &[u8], until: usize) -> usize {
+        until.min((hay.len() + 1).saturating_sub(self.confirm.grams.len))
+    }
+
+    /// Adds the candidates from `base` on, relative to it, while there is room, but not beyond `until`. Returns where to go on.
+    #[inline(always)]
+    fn candidates(
+        &self,
+        isa: Isa,
+        hay: &[u8],
+        (base, until): (usize, usize),
+        candidates: &mut Candidates,
+    ) -> usize {
+        let (grams, stride) = (self.confirm.grams, self.shape.stride);
+        let end = until.min(base + CAPACITY * stride);
+        match &self.filter {
+            Filter::Strided { table, rare } => {
+                let mut at = strided(isa, (table, *rare), hay, (base, end), candidates);
+                // Where a load would read behind the haystack.
+                while at < end {
+                    // Of pairs, the second gram may not fit. What is found of it then is no window.
+                    let positions = at..at + self.shape.positions();
+                    if positions.into_iter().any(|at| table.contains(grams.load(hay, at))) {
+                        candidates.push_checked((at - base) as u32);
+                    }
+                    at += stride;
+                }
+                at
+            }
+            Filter::Vector(tables) => vector(isa, tables, hay, (base, until), candidates),
+            Filter::ShiftOr(masks) => {
+                // Where a window that begins at the position ends.
+                let last = grams.len - 1;
+                shift_or(isa, masks, hay, (base + last, end + last), candidates);
+                end
+            }
+        }
+    }
+
+    /// Whether there is nothing of the group in a short text: the search is over then before it has begun.
+    #[inline]
+    pub(super) fn is_quiet(&self, isa: Isa, literals: &Literals, hay: &[u8]) -> bool {
+        match &self.filter {
+            Filter::Vector(tables) if has_none(isa, tables, hay) => true,
+            _ => self.has_no_real(isa, literals, hay),
+        }
+    }
+
+    #[inline(never)]
+    fn has_no_real(&self, isa: Isa, literals: &Literals, hay: &[u8]) -> bool {
+        let (mut at, until) = (0, self.until(hay, hay.len()));
+        let mut candidates = Candidates::new();
+        while at < until {
+            let base = at;
+            at = self.candidates_apart(isa, hay, (base, until), &mut candidates);
+            if !candidates.is_empty() {
+                if self.any_is_real(literals, hay, base, &mut candidates) {
+                    return false;
+                }
+                candidates.clear();
+            }
+        }
+        true
+    }
+
+    /// As [`Group::candidates`]. In a loop, the compiler would prepare for all filters before it.
+    #[inline(never)]
+    fn candidates_apart(
+        &self,
+        isa: Isa,
+        hay: &[u8],
+        range: (usize, usize),
+        candidates: &mut Candidates,
+    ) -> usize {
+        self.candidates(isa, hay, range, candidates)
+    }
+
+    #[inline(never)]
+    fn any_is_real(
+        &self,
+        literals: &Literals,
+        hay: &[u8],
+        base: usize,
+        candidates: &mut Candidates,
+    ) -> bool {
+        let found = &mut |_, _| ControlFlow::Break(());
+        self.confirm.run(literals, hay, base, candidates, 0, found).is_break()
     }
 
     /// Reports what is found from `at` on, up to candidates at `until`; returns where to go on.
@@ -125,38 +221,12 @@ impl Group {
         from: usize,
         hit: &mut impl FnMut(u32, usize) -> ControlFlow<()>,
     ) -> ControlFlow<(), usize> {
-        let grams = self.confirm.grams;
-        let stride = self.shape.stride;
-        // A gram must fit behind the position.
-        let until = until.min((hay.len() + 1).saturating_sub(grams.len));
+        let until = self.until(hay, until);
         let mut candidates = Candidates::new();
         while at < until {
             let base = at;
-            let end = until.min(base + CAPACITY * stride);
             candidates.clear();
-            match &self.filter {
-                Filter::Strided { table, rare } => {
-                    at = strided(isa, (table, *rare), hay, (base, end), &mut candidates);
-                    // Where a load would read behind the haystack.
-                    while at < end {
-                        // Of pairs, the second gram may not fit. What is found of it then is no window.
-                        let positions = at..at + self.shape.positions();
-                        if positions.into_iter().any(|at| table.contains(grams.load(hay, at))) {
-                            candidates.push_checked((at - base) as u32);
-                        }
-                        at += stride;
-                    }
-                }
-                Filter::Vector(tables) => {
-                    at = vector(isa, tables, hay, (base, until), &mut candidates);
-                }
-                Filter::ShiftOr(masks) => {
-                    // Where a window that begins at the position ends.
-                    let last = grams.len - 1;
-                    shift_or(isa, masks, hay, (base + last, end + last), &mut candidates);
-                    at = end;
-                }
-            }
+            at = self.candidates(isa, hay, (base, until), &mut candidates);
             if !candidates.is_empty() {
                 self.confirm.run(literals, hay, base, &mut candidates, from, hit)?;
             }

@@ -92,6 +92,10 @@ pub(crate) struct Finder {
     groups: Vec<Group>,
     isa: Isa,
     reach: Reach,
+    /// Texts of up to so many bytes seldom have an occurrence.
+    quiet: usize,
+    /// What looks through these for the only literal, if that is another filter: comparisons, which have no table to read.
+    lone: Option<Group>,
 }
 
 /// How far from the end of an occurrence the bytes are that are looked at for it.
@@ -113,6 +117,12 @@ pub(crate) fn prefetch(hay: &[u8]) {
     kernel::prefetch(hay);
 }
 
+/// Cycles that [`Finder::is_quiet`] saves where it finds nothing. Where it does, the text is searched again.
+const SAVED: f32 = 50.0;
+
+/// In longer texts the way to the search is next to nothing.
+const LONGEST_QUIET: usize = 2048;
+
 /// Bytes that one group scans before the next one does: they are in the first level cache then.
 const SEGMENT: usize = 16 << 10;
 
@@ -127,13 +137,38 @@ impl Finder {
         let isa = Isa::new(cpu);
         let mut literals = Literals::new(literals);
         let model = ByteModel::new(&literals);
-        let groups: Vec<_> = plan::plan(&literals, &model, isa, forced)
-            .into_iter()
-            .map(|(range, shape)| Group::new(&literals, range, shape, &model, isa))
-            .collect();
+        let groups = |forced| -> Vec<Group> {
+            plan::plan(&literals, &model, isa, forced)
+                .into_iter()
+                .map(|(range, shape)| Group::new(&literals, range, shape, &model, isa))
+                .collect()
+        };
+        let all = groups(forced);
+        let vector = |group: &Group| matches!(group.shape.kind, FilterKind::Vector { .. });
+        let lone = match all[..].iter().all(vector) || literals.len() != 1 {
+            true => None,
+            false => groups(Forced { filter: Some("vector"), ..Forced::default() }).pop(),
+        };
+        let of = |index| model.of_literal(literals.bytes(index), literals.caseless(index));
+        let occurrences: f32 = (0..literals.len()).map(of).sum();
+        // So long that the search for nothing would cost what it saves.
+        let cycles: f32 =
+            lone.as_ref().map_or(&all[..], std::slice::from_ref).iter().map(Group::cycles).sum();
+        let quiet = ((SAVED / (occurrences * cycles)).sqrt() as usize).min(LONGEST_QUIET);
         literals.forget_around();
-        let reach = groups.iter().map(Group::reach).fold(Reach::default(), Reach::either);
-        Finder { literals, groups, isa, reach }
+        let reach = all.iter().map(Group::reach).fold(Reach::default(), Reach::either);
+        Finder { literals, groups: all, isa, reach, quiet, lone }
+    }
+
+    /// Whether a text surely has no occurrence. Short ones that seldom have one are looked through; of others it is not said. (The way to [`Finder::find`] and through it takes as long as the search of a packet.)
+    #[inline]
+    pub(crate) fn is_quiet(&self, hay: &[u8]) -> bool {
+        let nothing_of = |group: &Group| group.is_quiet(self.isa, &self.literals, hay);
+        hay.len() <= self.quiet
+            && match &self.lone {
+                Some(lone) => nothing_of(lone),
+                None => self.groups.iter().all(nothing_of),
+            }
     }
 
     /// How many filters look at each byte.
@@ -175,7 +210,7 @@ impl Finder {
 
     /// Bytes of all tables.
     pub(crate) fn memory(&self) -> usize {
-        let groups = self.groups.iter().map(Group::memory);
+        let groups = self.groups.iter().chain(&self.lone).map(Group::memory);
         size_of::<Finder>() + self.literals.memory() + groups.sum::<usize>()
     }
 

@@ -110,17 +110,27 @@ impl Classes {
     pub(super) fn any(&self, isa: Isa, text: &[u8]) -> bool {
         let Some(eight) = self.0.first() else { return false };
         let (whole, rest) = text.as_chunks::<64>();
-        let of = |bytes: &[u8]| bytes.iter().any(|byte| eight.table[usize::from(*byte)] != 0);
-        let any = match (isa, &eight.halves[..]) {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the token proves the features.
-            (Isa::Avx512(_), [halves]) => unsafe { x86::any_avx512(halves, whole) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the token proves the features.
-            (Isa::Avx2(_), [halves]) => unsafe { x86::any_avx2(halves, whole) },
-            _ => of(whole.as_flattened()),
+        // The last ones with some of those before, or with one of them again and again.
+        let last: [u8; 64] = match (text.last_chunk(), rest) {
+            (Some(last), _) => *last,
+            (None, &[first, ..]) => {
+                let mut last = [first; 64];
+                last[..rest.len()].copy_from_slice(rest);
+                last
+            }
+            (None, []) => return false,
         };
-        any || of(rest)
+        let last = if rest.is_empty() { &[][..] } else { std::slice::from_ref(&last) };
+        let of = |bytes: &[u8]| bytes.iter().any(|byte| eight.table[usize::from(*byte)] != 0);
+        [whole, last].into_iter().any(|words| match (isa, &eight.halves[..]) {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token proves the features.
+            (Isa::Avx512(_), [halves]) => unsafe { x86::any_avx512(halves, words) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token proves the features.
+            (Isa::Avx2(_), [halves]) => unsafe { x86::any_avx2(halves, words) },
+            _ => of(words.as_flattened()),
+        })
     }
 }
 

@@ -38,6 +38,55 @@ pub(super) fn compare(
     unsafe { run(places, hay, range, out) }
 }
 
+/// Whether there is a candidate below `end`.
+pub(super) fn any(_: Avx512, alone: &Alone, hay: &[u8], end: usize) -> bool {
+    let places = alone.places_within(hay, end);
+    // SAFETY: the token proves the features; the rest is checked by that.
+    unsafe { has_any(places, hay, end) }
+}
+
+/// # Safety
+/// Each place is within `hay` for all positions below `end`, which is not 0.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: usize) -> bool {
+    let [first, second] = rarest.map(|place| {
+        (place.at, _mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8))
+    });
+    let start: *const i8 = hay.as_ptr().cast();
+    if end < LANES {
+        let lanes = u64::MAX >> (LANES - end);
+        let equal = |(place, byte, fold): (usize, __m512i, __m512i), lanes: u64| {
+            // SAFETY: `lanes` has those alone of positions below `end`.
+            let bytes = unsafe { _mm512_maskz_loadu_epi8(lanes, start.add(place)) };
+            _mm512_mask_cmpeq_epi8_mask(lanes, _mm512_or_si512(bytes, fold), byte)
+        };
+        return equal(second, equal(first, lanes)) != 0;
+    }
+    let equal = |at: usize, (place, byte, fold): (usize, __m512i, __m512i)| {
+        // SAFETY: 64 positions from `at` on are below `end`.
+        let bytes = unsafe { _mm512_loadu_si512(start.add(at + place).cast()) };
+        _mm512_cmpeq_epi8_mask(_mm512_or_si512(bytes, fold), byte)
+    };
+    let mut at = 0;
+    while at < end {
+        // The last ones with some of those before.
+        let from = at.min(end - LANES);
+        let bits = equal(from, first) & equal(from, second);
+        if bits != 0 {
+            let all = |place: &Place| {
+                let (byte, fold) =
+                    (_mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8));
+                equal(from, (place.at, byte, fold))
+            };
+            if others.iter().fold(bits, |bits, place| bits & all(place)) != 0 {
+                return true;
+            }
+        }
+        at = from + LANES;
+    }
+    false
+}
+
 /// # Safety
 /// Each place is within `hay` for all positions below `end`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -81,14 +130,23 @@ unsafe fn run(
         }
         at += GROUP;
     }
-    while at < end && out.len + LANES <= CAPACITY {
-        let left = (end - at).min(LANES);
-        let lanes = u64::MAX >> (LANES - left);
-        let bits = equal(at, first, lanes) & equal(at, second, lanes);
-        if bits != 0 {
-            add(out, at, bits);
+    // Fewer are left, or there is less room.
+    while at < end && out.len + GROUP <= CAPACITY {
+        let (mut bits, from) = ([0; GROUP / LANES], at);
+        for bits in &mut bits {
+            let left = (end - at).min(LANES);
+            let lanes = u64::MAX >> (LANES - left);
+            *bits = equal(at, first, lanes) & equal(at, second, lanes);
+            at += left;
+            if at == end {
+                break;
+            }
         }
-        at += left;
+        if bits.iter().fold(0, |any, bits| any | bits) != 0 {
+            for (i, bits) in bits.into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
+                add(out, from + i * LANES, bits);
+            }
+        }
     }
     at
 }

@@ -242,9 +242,14 @@ impl Place {
     }
 }
 
-/// What stands at the places of the only window, the least likely first.
+/// The only window.
 #[derive(Debug)]
-struct Alone(Box<[Place]>);
+struct Alone {
+    /// What stands at its places, the least likely first.
+    places: Box<[Place]>,
+    /// The last one.
+    last: usize,
+}
 
 /// Positions that are compared at once.
 #[cfg(target_arch = "x86_64")]
@@ -261,7 +266,7 @@ impl Alone {
         let mut places = places.collect::<Option<Box<[Place]>>>()?;
         let of = |place: &Place| rate(place.byte) + rate(place.byte ^ place.fold);
         places.sort_by(|a, b| of(a).total_cmp(&of(b)));
-        Some(Alone(places))
+        Some(Alone { last: places.len() - 1, places })
     }
 
     /// The two places that are looked at first, which are the same one in a window of one byte, and the others. Each is within
@@ -274,9 +279,16 @@ impl Alone {
         (begin, end): (usize, usize),
         out: &Candidates,
     ) -> ([&Place; 2], &[Place]) {
-        let places = &*self.0;
-        let within = |place: &Place| place.at < MOST_TABLES && end + place.at <= hay.len();
-        assert!(begin < end && out.len == 0 && places.iter().all(within));
+        assert!(begin < end && out.len == 0);
+        self.places_within(hay, end)
+    }
+
+    /// The same for all positions below `end`.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn places_within(&self, hay: &[u8], end: usize) -> ([&Place; 2], &[Place]) {
+        let places = &*self.places;
+        assert!(end > 0 && self.last < MOST_TABLES && end + self.last <= hay.len());
         ([&places[0], &places[1 % places.len()]], &places[2.min(places.len())..])
     }
 }
@@ -308,21 +320,36 @@ impl VectorTables {
 
     pub(super) fn memory(&self) -> usize {
         self.exact.len() * (256 + 32)
-            + self.alone.as_ref().map_or(0, |alone| size_of_val(&*alone.0))
+            + self.alone.as_ref().map_or(0, |alone| size_of_val(&*alone.places))
     }
 }
 
 /// Asks for the first two kilobytes of a haystack.
+#[inline]
 pub(super) fn prefetch(hay: &[u8]) {
-    for line in hay[..hay.len().min(2048)].chunks(64) {
+    let mut at = 0;
+    while at < hay.len().min(2048) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: any address can be asked for; every CPU of 64 bits has the instruction.
         unsafe {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            _mm_prefetch::<_MM_HINT_T0>(hay.as_ptr().wrapping_add(at).cast());
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = line;
+        at += 64;
+    }
+}
+
+/// Whether there is surely no candidate: said of one window alone.
+#[inline]
+pub(super) fn has_none(isa: Isa, tables: &VectorTables, hay: &[u8]) -> bool {
+    let end = (hay.len() + 1).saturating_sub(tables.len);
+    let Some(alone) = &tables.alone.as_ref().filter(|_| end > 0) else { return end == 0 };
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(token) => !alone_avx512::any(token, alone, hay, end),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2(token) => !alone_avx2::any(token, alone, hay, end),
+        _ => false,
     }
 }
 
@@ -344,7 +371,7 @@ pub(super) fn vector(
     if let Some(alone) = &tables.alone {
         let reached = match isa {
             Isa::Avx512(token) => alone_avx512::compare(token, alone, hay, (begin, fits), out),
-            Isa::Avx2(token) if fits - begin >= GROUP => {
+            Isa::Avx2(token) if fits - begin >= alone_avx2::LANES => {
                 alone_avx2::compare(token, alone, hay, (begin, fits), out)
             }
             Isa::Avx2(_) | Isa::Generic => begin,

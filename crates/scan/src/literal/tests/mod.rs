@@ -105,9 +105,11 @@ fn check(literals: &[Literal], hays: &[(Vec<u8>, usize)]) -> usize {
     for (hay, from) in hays {
         let expected = naive(literals, hay, *from);
         occurrences += expected.len();
+        let none = naive(literals, hay, 0).is_empty();
         for (name, finder) in &finders {
             let found = found(finder, hay, *from);
             assert_eq!(found, expected, "{name}\n{literals:?}\nin {hay:?} from {from}");
+            assert!(none || !finder.is_quiet(hay), "{name}\n{literals:?}\nin {hay:?}");
         }
     }
     occurrences
@@ -380,4 +382,38 @@ fn an_empty_set_finds_nothing() {
     let finder = Finder::new(&[], Cpu::host());
     assert!(found(&finder, b"anything", 0).is_empty());
     assert!(finder.describe().is_empty() && finder.memory() < 1000);
+}
+
+/// Texts of all lengths, without an occurrence, with a near miss and with an occurrence at each place.
+#[test]
+fn a_text_without_an_occurrence_is_quiet() {
+    let pages = guarded::Pages::new();
+    for (text, caseless) in [("q", false), ("Qz", true), ("qzxw", false), ("qzxw-validation", true)]
+    {
+        let literals = [literal(text.as_bytes(), caseless)];
+        let miss = [&text.as_bytes()[..text.len() - 1], b"~"].concat();
+        for tier in Tier::here() {
+            let finder = Finder::new(&literals, &Cpu::with_cap(tier));
+            for length in (0..140).chain([500, 1023, 1025, 2000]) {
+                let mut hay = vec![b'.'; length];
+                let places: Vec<usize> = (0..(length + 1).saturating_sub(text.len()))
+                    .filter(|at| length < 140 || at % 61 == 0 || at + text.len() > length - 3)
+                    .collect();
+                for part in [text.as_bytes(), &miss] {
+                    for &at in &places {
+                        hay[at..at + text.len()].copy_from_slice(part);
+                        let none = naive(&literals, &hay, 0).is_empty();
+                        for hay in [pages.at_begin(&hay), pages.at_end(&hay)] {
+                            let quiet = finder.is_quiet(hay);
+                            let what = (tier, text, length, at);
+                            assert!(none || !quiet, "{what:?}");
+                            assert!(!none || quiet || length > finder.quiet, "{what:?}");
+                        }
+                        hay[at..at + text.len()].fill(b'.');
+                    }
+                }
+                assert!(finder.is_quiet(pages.at_end(&hay)) || length > finder.quiet, "{length}");
+            }
+        }
+    }
 }
