@@ -47,5 +47,5 @@ pub use region::{Memory, Region, Segment};
 pub use request::{Args, Request, Response};
 pub use session::{Admission, Class, Order, OrderKey, Prepared, Session, SessionSpec};
 pub use shared::{Document, Shared, SharedDocument, SharedFlow};
-pub use shared_memory::SharedMemory;
+pub use shared_memory::{SharedMemory, memory_file};
 pub use sym::{Aside, Carried, Immediate, Running, SharedImmediate};

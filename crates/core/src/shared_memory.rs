@@ -1,8 +1,14 @@
 //! Memory that processes share.
 #![allow(unsafe_code)]
 
-use core::ptr::{self, NonNull};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use core::{
+    ffi::CStr,
+    ptr::{self, NonNull},
+};
+use std::{
+    io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+};
 
 use crate::{Memory, SetupError};
 
@@ -21,8 +27,30 @@ unsafe impl Send for SharedMemory {}
 unsafe impl Sync for SharedMemory {}
 
 fn refused(what: &'static str) -> SetupError {
-    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
     SetupError::Os { what, errno }
+}
+
+/// An empty file that lies in memory alone and may be sealed (memfd_create(2)). Nobody executes it, as some systems demand of such files
+/// (sysctl `vm.memfd_noexec`); before Linux 6.3 that cannot be said.
+///
+/// # Errors
+/// Those of the system.
+pub fn memory_file(name: &CStr) -> io::Result<OwnedFd> {
+    const NOT_EXECUTABLE: libc::c_uint = 8;
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    for flags in [flags | NOT_EXECUTABLE, flags] {
+        // SAFETY: a name that ends with a zero.
+        let fd = unsafe { libc::memfd_create(name.as_ptr(), flags) };
+        if fd >= 0 {
+            // SAFETY: a descriptor just made, nobody else's.
+            return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
+        }
+        if io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
+            break;
+        }
+    }
+    Err(io::Error::last_os_error())
 }
 
 impl SharedMemory {
@@ -32,14 +60,7 @@ impl SharedMemory {
     /// [`SetupError::Limit`], or [`SetupError::Os`] when the system has no more memory or descriptors.
     pub fn new(len: usize) -> Result<SharedMemory, SetupError> {
         SetupError::check("bytes of shared memory", len as u64, 1..=isize::MAX as u64)?;
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a name that ends with a zero.
-        let fd = unsafe { libc::memfd_create(c"lookaside".as_ptr(), flags) };
-        if fd < 0 {
-            return Err(refused("memfd_create"));
-        }
-        // SAFETY: a descriptor just made, nobody else's.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = memory_file(c"lookaside").map_err(|_| refused("memfd_create"))?;
         // SAFETY: a valid descriptor.
         if unsafe { libc::ftruncate(fd.as_raw_fd(), len as libc::off_t) } != 0 {
             return Err(refused("size of shared memory"));

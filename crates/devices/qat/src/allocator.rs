@@ -13,9 +13,11 @@ use core::ffi::c_void;
 use std::{
     fs::File,
     io::{self, Write as _},
-    os::fd::{AsRawFd as _, FromRawFd as _},
+    os::fd::AsRawFd as _,
     path::PathBuf,
 };
+
+use lookaside_core::memory_file;
 
 /// A library in memory, for as long as it is opened.
 pub(crate) struct Allocator(File);
@@ -57,13 +59,7 @@ impl Allocator {
     }
 
     fn file(bytes: &[u8]) -> io::Result<File> {
-        // SAFETY: a name that ends in zero.
-        let fd = unsafe { libc::memfd_create(c"lookaside-malloc".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just made, and nobody else has it.
-        let mut file = unsafe { File::from_raw_fd(fd) };
+        let mut file = File::from(memory_file(c"lookaside-malloc")?);
         file.write_all(bytes)?;
         Ok(file)
     }
