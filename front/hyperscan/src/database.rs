@@ -267,7 +267,8 @@ struct Key {
     length: u32,
 }
 
-/// The tables of such a database: rspamd maps those of another process from files. What was found is kept for the thread's next calls, which would have to look for equal contents again.
+/// The tables of such a database: rspamd maps those of another process from files. What was found is kept for the thread's
+/// next calls, which would have to look for equal contents again.
 #[inline(never)]
 fn mapped(
     key: Key,

@@ -156,11 +156,13 @@ impl Finder {
             lone.as_ref().map_or(&all[..], std::slice::from_ref).iter().map(Group::cycles).sum();
         let quiet = ((SAVED / (occurrences * cycles)).sqrt() as usize).min(LONGEST_QUIET);
         literals.forget_around();
-        let reach = all.iter().map(Group::reach).fold(Reach::default(), Reach::either);
+        let reaches = all.iter().chain(&lone).map(Group::reach);
+        let reach = reaches.fold(Reach::default(), Reach::either);
         Finder { literals, groups: all, isa, reach, quiet, lone }
     }
 
-    /// Whether a text surely has no occurrence. Short ones that seldom have one are looked through; of others it is not said. (The way to [`Finder::find`] and through it takes as long as the search of a packet.)
+    /// Whether a text surely has no occurrence. Short ones that seldom have one are looked through; of others it is not said.
+    /// (The way to [`Finder::find`] and through it takes as long as the search of a packet.)
     #[inline]
     pub(crate) fn is_quiet(&self, hay: &[u8]) -> bool {
         let nothing_of = |group: &Group| group.is_quiet(self.isa, &self.literals, hay);
