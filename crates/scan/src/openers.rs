@@ -1,4 +1,4 @@
-//! How patterns at the start of the text begin: the first bytes of most texts show that nothing of such a pattern is there.
+//! Patterns that can match only from the start of the text on: the first bytes of most texts show that they do not.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -9,14 +9,14 @@ use crate::plan::End;
 use crate::strings;
 use crate::tail::Tail;
 
-/// What has not shown by so many bytes is not said.
+/// Bytes that are looked at: a pattern that has not failed by then may match.
 const MOST_BYTES: usize = 64;
 /// More take longer to look at than they save.
 const MOST: usize = 16;
-/// A pattern that begins with so frequent bytes (what byte of a text is among them) does not show soon.
+/// A pattern whose first bytes are so frequent (their share of the bytes of a text) seldom fails soon.
 const FREQUENT: f64 = 0.6;
 
-/// Patterns that are at the start of the text alone.
+/// Patterns that can match only from the start of the text on.
 #[derive(Debug, Default)]
 pub(crate) struct Openers(Vec<Opener>);
 
@@ -85,7 +85,7 @@ impl Opener {
     }
 }
 
-/// The parts of each alternative behind the start of the text, and where it ends. `None`: one may begin elsewhere.
+/// Of each alternative, the parts behind `^` and where a match must end. `None`: an alternative may begin elsewhere.
 fn alternatives(node: &Node) -> Option<Vec<(Vec<Node>, End)>> {
     if let Node::Alternate(all) = node {
         let all: Option<Vec<_>> = all.iter().map(alternatives).collect();
@@ -123,7 +123,7 @@ mod tests {
         Pattern { id: 0, flags, extended, node, combination: None }
     }
 
-    /// An expression at the start of the text, and perhaps to its end.
+    /// An expression behind `^`, sometimes before `$` or `\z`.
     fn anchored(chance: &mut Random) -> Node {
         let assertions = chance.chance(2);
         let mut parts =

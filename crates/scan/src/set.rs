@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use lookaside_simd::Cpu;
@@ -51,15 +51,9 @@ pub struct Set {
     plain: bool,
     /// Whether a scan of a block of one window knows nothing but which gaps are open, and what is looked for bit by bit.
     simple: bool,
-    /// Whether nothing is reported of a text without a match.
-    quiet: bool,
-    /// The same of a piece of a stream, of which nothing but its last bytes is to be known then.
-    quiet_pieces: bool,
     layout: Layout,
-    /// Bytes of a state without its past, where in it gaps are open, and what is carried bit by bit.
+    /// Bytes of a state without its past.
     fixed: usize,
-    live: Range<usize>,
-    carried: Range<usize>,
     mode: Mode,
     patterns: Patterns,
     counting: Option<Arc<Counting>>,
@@ -229,8 +223,6 @@ impl Set {
         };
         let apart = layout.bits + layout.ends + layout.around + layout.fallback;
         let simple = apart == 0 && layout.ages.max(layout.bitwise) <= SMALL_STATE;
-        let quiet = !combinations.any();
-        let quiet_pieces = quiet && program.is_simple();
         let patterns = Patterns { mode, ..Patterns::default() };
         let counting = None;
         Ok(Set {
@@ -242,12 +234,8 @@ impl Set {
             lates,
             plain,
             simple,
-            quiet,
-            quiet_pieces,
             layout,
             fixed: layout.len(),
-            live: layout.place_of_live(),
-            carried: layout.place_of_bitwise(),
             mode,
             patterns,
             counting,
@@ -291,12 +279,13 @@ impl Set {
     ) -> ControlFlow<()> {
         prefetch(text);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), text.len(), false);
-        let (flow, done) = match self.simple && text.len() <= WINDOW {
-            _ if self.quiet && self.program.is_quiet(text) => {
-                (ControlFlow::Continue(()), text.len())
-            }
-            true => (self.scan_at_once(scratch, text, hit), text.len()),
-            false => self.scan_block(scratch, text, hit),
+        // Combinations may be true where nothing matches.
+        let (flow, done) = if !self.combinations.any() && self.program.is_quiet(text) {
+            (ControlFlow::Continue(()), text.len())
+        } else if self.simple && text.len() <= WINDOW {
+            (self.scan_at_once(scratch, text, hit), text.len())
+        } else {
+            self.scan_block(scratch, text, hit)
         };
         scratch.work.tally.end(timer, 1, done);
         flow
@@ -449,14 +438,16 @@ impl Set {
         joined: &mut Vec<u8>,
     ) -> bool {
         let all_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        let carried = &fixed[self.layout.place_of_bitwise()];
         let begin = offset == kept.len() as u64;
-        self.quiet_pieces
-            && all_zero(&fixed[self.live.clone()])
+        !self.combinations.any()
+            && self.program.is_simple()
+            && all_zero(&fixed[self.layout.place_of_live()])
             && self
                 .program
                 .bitwise
                 .as_ref()
-                .is_none_or(|all| all.rests(&fixed[self.carried.clone()]) && all.is_quiet(new))
+                .is_none_or(|all| all.rests(carried) && all.is_quiet(new))
             && self.program.is_quiet_piece((kept, new), begin, joined)
     }
 

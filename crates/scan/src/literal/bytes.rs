@@ -92,18 +92,17 @@ impl ByteModel {
 
     /// The probability of a gram, or of all that differ from it in bit 5 only.
     fn of_gram(&self, gram: &[u8], fold: bool) -> f32 {
-        let Kinds { text, uniform } = if fold { &self.folded } else { &self.exact };
-        let bytes = || gram.iter().map(|byte| usize::from(*byte));
-        let in_text = bytes().map(|byte| text[byte]).sum::<f32>();
-        let in_uniform = bytes().map(|byte| uniform[byte]).product::<f32>();
-        0.5 * (TEXT_POWER * in_text).exp2() + 0.5 * in_uniform
+        self.of_bytes(gram, fold, f32::INFINITY)
     }
 
-    /// The probability of a literal in what programs scan: of what consists of the bytes of the literals, there are as many kinds as
-    /// letters at least.
+    /// The probability of a literal, where the second kind of haystack has as many different bytes as there are letters at least.
     pub(super) fn of_literal(&self, bytes: &[u8], fold: bool) -> f32 {
+        self.of_bytes(bytes, fold, if fold { 2.0 } else { 1.0 } / LETTERS)
+    }
+
+    /// The mean of both kinds; in the second one no byte has more than `most`.
+    fn of_bytes(&self, bytes: &[u8], fold: bool, most: f32) -> f32 {
         let Kinds { text, uniform } = if fold { &self.folded } else { &self.exact };
-        let most = if fold { 2.0 / LETTERS } else { 1.0 / LETTERS };
         let bytes = || bytes.iter().map(|byte| usize::from(*byte));
         let in_text = bytes().map(|byte| text[byte]).sum::<f32>();
         let in_uniform = bytes().map(|byte| uniform[byte].min(most)).product::<f32>();

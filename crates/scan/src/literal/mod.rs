@@ -117,7 +117,7 @@ pub(crate) fn prefetch(hay: &[u8]) {
     kernel::prefetch(hay);
 }
 
-/// Cycles that [`Finder::is_quiet`] saves where it finds nothing. Where it does, the text is searched again.
+/// Cycles that [`Finder::is_quiet`] saves in a text without an occurrence. A text with one is searched a second time.
 const SAVED: f32 = 50.0;
 
 /// In longer texts the way to the search is next to nothing.

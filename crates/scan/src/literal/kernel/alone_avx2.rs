@@ -42,14 +42,46 @@ pub(super) fn any(_: Avx2, alone: &Alone, hay: &[u8], end: usize) -> bool {
     unsafe { has_any(places, hay, end) }
 }
 
+/// A place, with its byte and its fold in all lanes.
+type Wide = (usize, __m256i, __m256i);
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn wide(place: &Place) -> Wide {
+    (place.at, _mm256_set1_epi8(place.byte as i8), _mm256_set1_epi8(place.fold as i8))
+}
+
+/// Which of the 32 positions from `at` on have the byte at the place: all ones in their lanes.
+///
+/// # Safety
+/// The place can be read for these positions.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn equal(at: *const u8, (place, byte, fold): Wide) -> __m256i {
+    // SAFETY: the caller's.
+    let bytes = unsafe { _mm256_loadu_si256(at.add(place).cast()) };
+    _mm256_cmpeq_epi8(_mm256_or_si256(bytes, fold), byte)
+}
+
+/// Which of the 32 positions that are `found` are right at all others of these places too.
+///
+/// # Safety
+/// As [`equal`].
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn right(at: *const u8, found: __m256i, others: &[Place]) -> u32 {
+    // SAFETY: the caller's.
+    let all = others
+        .iter()
+        .fold(found, |found, place| unsafe { _mm256_and_si256(found, equal(at, wide(place))) });
+    _mm256_movemask_epi8(all).cast_unsigned()
+}
+
 /// # Safety
 /// Each place is within `hay` for all positions below `end`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: usize) -> bool {
-    let all = |place: &Place| {
-        (place.at, _mm256_set1_epi8(place.byte as i8), _mm256_set1_epi8(place.fold as i8))
-    };
-    let [first, second] = rarest.map(all);
+    let [first, second] = rarest.map(|place| wide(place));
     let mut few = [0; LANES + MOST_TABLES];
     let short = end < LANES;
     if short {
@@ -57,23 +89,19 @@ unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: us
         few[..len].copy_from_slice(&hay[..len]);
     }
     let start = if short { few.as_ptr() } else { hay.as_ptr() };
-    let equal = |at: usize, (place, byte, fold): (usize, __m256i, __m256i)| {
-        // SAFETY: 32 positions from `at` on are below `end`, or `at` is 0, and places are below MOST_TABLES.
-        let bytes = unsafe { _mm256_loadu_si256(start.add(at + place).cast()) };
-        _mm256_cmpeq_epi8(_mm256_or_si256(bytes, fold), byte)
-    };
     let mut at = 0;
     while at < end {
         // The last ones with some of those before.
         let from = at.min(end.saturating_sub(LANES));
-        let mut found = _mm256_and_si256(equal(from, first), equal(from, second));
-        if _mm256_testz_si256(found, found) == 0 {
-            for place in others {
-                found = _mm256_and_si256(found, equal(from, all(place)));
-            }
-            let bits = _mm256_movemask_epi8(found).cast_unsigned();
-            if u64::from(bits) & !(u64::MAX << (end - from).min(LANES)) != 0 {
-                return true;
+        // SAFETY: 32 positions from here on are below `end`, or it is the copy, and places are below MOST_TABLES.
+        unsafe {
+            let here = start.add(from);
+            let found = _mm256_and_si256(equal(here, first), equal(here, second));
+            if _mm256_testz_si256(found, found) == 0 {
+                let below_end = !(u64::MAX << (end - from).min(LANES));
+                if u64::from(right(here, found, others)) & below_end != 0 {
+                    return true;
+                }
             }
         }
         at = from + LANES;
@@ -90,21 +118,13 @@ unsafe fn run(
     (begin, end): (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    let all = |place: &Place| {
-        (place.at, _mm256_set1_epi8(place.byte as i8), _mm256_set1_epi8(place.fold as i8))
-    };
-    let [first, second] = rarest.map(all);
-    let equal = |at: usize, (place, byte, fold): (usize, __m256i, __m256i)| {
-        // SAFETY: all of the positions are below `end`.
-        let bytes = unsafe { _mm256_loadu_si256(hay.as_ptr().add(at + place).cast()) };
-        _mm256_cmpeq_epi8(_mm256_or_si256(bytes, fold), byte)
-    };
-    // All places at 32 positions, where the two rarest are right.
-    let rest = |at: usize, mut found: __m256i| {
-        for place in others {
-            found = _mm256_and_si256(found, equal(at, all(place)));
-        }
-        _mm256_movemask_epi8(found).cast_unsigned()
+    let [first, second] = rarest.map(|place| wide(place));
+    // SAFETY: all of the positions are below `end`.
+    let (equal, rest) = unsafe {
+        (
+            |at: usize, place: Wide| equal(hay.as_ptr().add(at), place),
+            |at: usize, found: __m256i| right(hay.as_ptr().add(at), found, others),
+        )
     };
     let mut at = begin;
     while at + GROUP <= end && out.len + GROUP <= CAPACITY {

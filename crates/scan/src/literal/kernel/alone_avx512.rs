@@ -45,42 +45,48 @@ pub(super) fn any(_: Avx512, alone: &Alone, hay: &[u8], end: usize) -> bool {
     unsafe { has_any(places, hay, end) }
 }
 
+/// A place, with its byte and its fold in all lanes.
+type Wide = (usize, __m512i, __m512i);
+
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn wide(place: &Place) -> Wide {
+    (place.at, _mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8))
+}
+
+/// The lanes, among these, whose positions from `at` on have the byte at the place.
+///
+/// # Safety
+/// The place is within `hay` for these positions.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+unsafe fn equal(hay: &[u8], at: usize, (place, byte, fold): Wide, lanes: u64) -> u64 {
+    let from: *const i8 = hay.as_ptr().wrapping_add(at + place).cast();
+    // SAFETY: the caller's.
+    let bytes = unsafe {
+        match lanes {
+            u64::MAX => _mm512_loadu_si512(from.cast()),
+            _ => _mm512_maskz_loadu_epi8(lanes, from),
+        }
+    };
+    _mm512_mask_cmpeq_epi8_mask(lanes, _mm512_or_si512(bytes, fold), byte)
+}
+
 /// # Safety
 /// Each place is within `hay` for all positions below `end`, which is not 0.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: usize) -> bool {
-    let [first, second] = rarest.map(|place| {
-        (place.at, _mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8))
-    });
-    let start: *const i8 = hay.as_ptr().cast();
-    if end < LANES {
-        let lanes = u64::MAX >> (LANES - end);
-        let equal = |(place, byte, fold): (usize, __m512i, __m512i), lanes: u64| {
-            // SAFETY: `lanes` has those alone of positions below `end`.
-            let bytes = unsafe { _mm512_maskz_loadu_epi8(lanes, start.add(place)) };
-            _mm512_mask_cmpeq_epi8_mask(lanes, _mm512_or_si512(bytes, fold), byte)
-        };
-        return equal(second, equal(first, lanes)) != 0;
-    }
-    let equal = |at: usize, (place, byte, fold): (usize, __m512i, __m512i)| {
-        // SAFETY: 64 positions from `at` on are below `end`.
-        let bytes = unsafe { _mm512_loadu_si512(start.add(at + place).cast()) };
-        _mm512_cmpeq_epi8_mask(_mm512_or_si512(bytes, fold), byte)
-    };
+    let [first, second] = rarest.map(|place| wide(place));
+    let lanes = u64::MAX >> (LANES - end.min(LANES));
     let mut at = 0;
     while at < end {
         // The last ones with some of those before.
-        let from = at.min(end - LANES);
-        let bits = equal(from, first) & equal(from, second);
-        if bits != 0 {
-            let all = |place: &Place| {
-                let (byte, fold) =
-                    (_mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8));
-                equal(from, (place.at, byte, fold))
-            };
-            if others.iter().fold(bits, |bits, place| bits & all(place)) != 0 {
-                return true;
-            }
+        let from = at.min(end.saturating_sub(LANES));
+        // SAFETY: `lanes` has those alone of positions below `end`.
+        let equal = |place: Wide, lanes: u64| unsafe { equal(hay, from, place, lanes) };
+        let bits = equal(first, lanes) & equal(second, lanes);
+        if bits != 0 && others.iter().fold(bits, |bits, place| equal(wide(place), bits)) != 0 {
+            return true;
         }
         at = from + LANES;
     }
@@ -96,24 +102,12 @@ unsafe fn run(
     (begin, end): (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    let all = |place: &Place| {
-        (place.at, _mm512_set1_epi8(place.byte as i8), _mm512_set1_epi8(place.fold as i8))
-    };
-    let [first, second] = rarest.map(all);
+    let [first, second] = rarest.map(|place| wide(place));
     let iota = iota();
-    let equal = |at: usize, (place, byte, fold): (usize, __m512i, __m512i), lanes: u64| {
-        let from: *const i8 = hay.as_ptr().wrapping_add(at + place).cast();
-        // SAFETY: `lanes` has those alone of positions below `end`.
-        let bytes = unsafe {
-            match lanes {
-                u64::MAX => _mm512_loadu_si512(from.cast()),
-                _ => _mm512_maskz_loadu_epi8(lanes, from),
-            }
-        };
-        _mm512_mask_cmpeq_epi8_mask(lanes, _mm512_or_si512(bytes, fold), byte)
-    };
+    // SAFETY: `lanes` has those alone of positions below `end`.
+    let equal = |at: usize, place: Wide, lanes: u64| unsafe { equal(hay, at, place, lanes) };
     let add = |out: &mut Candidates, at: usize, bits: u64| {
-        let bits = others.iter().fold(bits, |bits, place| bits & equal(at, all(place), bits));
+        let bits = others.iter().fold(bits, |bits, place| equal(at, wide(place), bits));
         // SAFETY: there is room.
         unsafe { push_bits(out, (at - begin) as u32, bits, iota) };
     };
