@@ -145,9 +145,11 @@ impl Finder {
         };
         let all = groups(forced);
         let vector = |group: &Group| matches!(group.shape.kind, FilterKind::Vector { .. });
-        let lone = match all[..].iter().all(vector) || literals.len() != 1 {
-            true => None,
-            false => groups(Forced { filter: Some("vector"), ..Forced::default() }).pop(),
+        // Byte by byte, comparisons take longer than the table.
+        let other = literals.len() == 1 && !all.iter().all(vector) && !matches!(isa, Isa::Generic);
+        let lone = match other {
+            true => groups(Forced { filter: Some("vector"), ..Forced::default() }).pop(),
+            false => None,
         };
         let of = |index| model.of_literal(literals.bytes(index), literals.caseless(index));
         let occurrences: f32 = (0..literals.len()).map(of).sum();
