@@ -6,7 +6,7 @@ use crate::literal::Finder;
 
 /// Pieces of a stream of fewer bytes than this, for each part of the finder, are copied behind their past first: to search the
 /// bytes around their begin by themselves would take longer. Measured on Zen 3.
-const SHORT: usize = 512;
+pub(crate) const SHORT: usize = 512;
 
 /// The bytes of a step, side by side.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,10 @@ impl<'a> Input<'a> {
         }
         joined.clear();
         joined.extend_from_slice(kept);
+        if new.len() < SHORT {
+            joined.extend_from_slice(new);
+            return Input { text: Text::Whole(joined), fresh, base, last: false };
+        }
         Input { text: Text::Apart { joined, new }, fresh, base, last: false }
     }
 

@@ -6,6 +6,7 @@ use lookaside_simd::Cpu;
 
 use crate::bitwise::{self, Bitwise, Sets};
 use crate::fallback::{self, Announced as AroundStrings, Automaton, Expression, Limits};
+use crate::input::SHORT;
 use crate::literal::{Around, Finder, Literal};
 use crate::node::{ByteSet, Node};
 use crate::openers::Openers;
@@ -46,10 +47,9 @@ pub(crate) struct Program {
     pub behind: Box<[u32]>,
     /// The segments that are looked for byte by byte.
     pub sweeps: Box<[Sweep]>,
-    /// The gaps before such a segment, a bit each.
-    pub swept: Box<[u64]>,
-    /// The gaps that a byte, or a number of them, can close, a bit each.
-    pub closable: Box<[u64]>,
+    /// The gaps that a byte, or a number of them, can close, and those before a segment that is looked for byte by byte, a bit each.
+    /// All others stay as they are where no string is.
+    pub watched: Box<[u64]>,
     /// The different classes of gaps.
     pub stretches: Box<[Stretch]>,
     /// Segments at the start of the text.
@@ -290,15 +290,17 @@ impl Program {
                     && self.finder.as_ref().is_none_or(|finder| finder.is_quiet(text)))
     }
 
-    /// Whether a stream's state says no more than which gaps are open, and what is carried bit by bit.
-    pub(crate) fn is_simple(&self) -> bool {
-        self.around.is_none() && self.fallback.is_none() && self.behind.is_empty()
+    /// Whether gaps stay as they are, of which these are open, where no string is.
+    #[inline]
+    pub(crate) fn holds(&self, live: &[u8]) -> bool {
+        let watched = |at: usize| (self.watched[at / 8] >> (at % 8 * 8)) as u8;
+        live.iter().enumerate().all(|(at, live)| live & watched(at) == 0)
     }
 
-    /// Whether the `new` bytes behind those that are `kept` surely have nothing that the finder finds, and begin nothing at the start
-    /// of the text, in a [simple](Program::is_simple) program. `begin`: nothing came before what is kept. `joined` is memory to use.
+    /// Whether the `new` bytes of a stream, behind those that are `kept`, surely have no string and no beginning of the text that
+    /// anything begins with. `begin`: nothing came before what is kept. `joined` is memory to use.
     #[inline]
-    pub(crate) fn is_quiet_piece(
+    pub(crate) fn has_no_string(
         &self,
         (kept, new): (&[u8], &[u8]),
         begin: bool,
@@ -307,21 +309,19 @@ impl Program {
         let Some(finder) = &self.finder else {
             return !begin || self.starts.is_empty();
         };
-        if !finder.is_quiet(new) {
-            return false;
+        if kept.is_empty() {
+            return finder.is_quiet_piece(new) && !(begin && self.starts.has_any(new));
         }
-        let text = match kept.is_empty() {
-            true => new,
-            false => {
-                let reach = finder.reach();
-                let near = new.len().min((reach.before + reach.behind).max(2));
-                joined.clear();
-                joined.extend_from_slice(kept);
-                joined.extend_from_slice(&new[..near]);
-                &joined[..]
-            }
+        // Behind the past: a short piece all of it, of a longer one what may be part of an occurrence that began there.
+        let near = match new.len() {
+            ..SHORT => new.len(),
+            _ if !finder.is_quiet_piece(new) => return false,
+            _ => new.len().min((finder.reach().before + finder.reach().behind).max(2)),
         };
-        (kept.is_empty() || finder.is_quiet(text)) && !(begin && self.starts.has_any(text))
+        joined.clear();
+        joined.extend_from_slice(kept);
+        joined.extend_from_slice(&new[..near]);
+        finder.is_quiet_piece(joined) && !(begin && self.starts.has_any(joined))
     }
 
     /// The segments that string `number` announces.
@@ -612,12 +612,10 @@ impl Builder {
             users.extend_from_slice(of_one);
             users_of.push(users.len() as u32);
         }
-        let mut closable = vec![0; self.gaps.len().div_ceil(64)];
-        let mut swept = closable.clone();
+        let mut watched = vec![0; self.gaps.len().div_ceil(64)];
         for (number, gap) in self.gaps.iter().enumerate() {
             let closes = gap.bounded.is_some() || !self.stretches[usize::from(gap.class)].is_any();
-            closable[number / 64] |= u64::from(closes) << (number % 64);
-            swept[number / 64] |= u64::from(gap.sweep.is_some()) << (number % 64);
+            watched[number / 64] |= u64::from(closes || gap.sweep.is_some()) << (number % 64);
         }
         let literal = |(text, around): (&Text, Around)| Literal {
             bytes: text.bytes.clone(),
@@ -643,8 +641,7 @@ impl Builder {
             bounded: self.bounded as usize,
             behind: self.behind.into(),
             sweeps: self.sweeps.into(),
-            swept: swept.into(),
-            closable: closable.into(),
+            watched: watched.into(),
             stretches: self.stretches.into(),
             anchored: self.starts.count() == chains
                 && bitwise.is_none()

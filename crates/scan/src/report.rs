@@ -142,6 +142,12 @@ impl Layout {
         start..start + self.around
     }
 
+    /// Where in a state the part of the fallback automaton is.
+    pub(crate) fn place_of_fallback(&self) -> Range<usize> {
+        let start = self.place_of_around().end;
+        start..start + self.fallback
+    }
+
     /// The parts of a state without its past.
     #[inline(always)]
     pub(crate) fn view<'a>(&self, fixed: &'a mut [u8]) -> View<'a> {

@@ -51,6 +51,8 @@ pub struct Set {
     plain: bool,
     /// Whether a scan of a block of one window knows nothing but which gaps are open, and what is looked for bit by bit.
     simple: bool,
+    /// Whether a piece of a stream may be [passed](Set::passes): there are no combinations, and nothing is looked for backwards.
+    passing: bool,
     layout: Layout,
     /// Bytes of a state without its past.
     fixed: usize,
@@ -223,6 +225,7 @@ impl Set {
         };
         let apart = layout.bits + layout.ends + layout.around + layout.fallback;
         let simple = apart == 0 && layout.ages.max(layout.bitwise) <= SMALL_STATE;
+        let passing = !combinations.any() && program.behind.is_empty();
         let patterns = Patterns { mode, ..Patterns::default() };
         let counting = None;
         Ok(Set {
@@ -234,6 +237,7 @@ impl Set {
             lates,
             plain,
             simple,
+            passing,
             layout,
             fixed: layout.len(),
             mode,
@@ -407,48 +411,69 @@ impl Set {
         prefetch(piece);
         self.check(state);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), piece.len(), true);
-        let mut data = std::mem::take(&mut scratch.data);
+        let done = match self.passes(scratch, state, piece) {
+            true => piece.len(),
+            false => self.scan_windows(scratch, state, piece, hit),
+        };
+        scratch.work.tally.end(timer, 1, done);
+        done
+    }
+
+    /// Brings a stream behind a piece that surely has no match, begins none, and changes nothing that is under way. Otherwise leaves
+    /// it as it is, and returns false.
+    #[inline(always)]
+    fn passes(&self, scratch: &mut Scratch, state: &mut [u8], new: &[u8]) -> bool {
+        let (fixed, history) = state.split_at_mut(self.fixed);
+        let offset = report::offset(fixed);
+        let past = kept(history, offset);
+        let begin = offset == past.len() as u64;
+        let Program { bitwise, around, fallback, .. } = &self.program;
+        let layout = &self.layout;
+        let live = &fixed[layout.place_of_live()];
+        let over = self.program.anchored && !begin && live.iter().all(|gaps| *gaps == 0);
+        let passes = self.passing
+            && self.program.holds(live)
+            && bitwise.as_ref().is_none_or(|all| {
+                all.rests(&fixed[layout.place_of_bitwise()]) && all.is_quiet(new)
+            })
+            && around.as_ref().is_none_or(|all| {
+                all.rests(&fixed[layout.place_of_around()], begin, new, history.len())
+            })
+            && (over || self.program.has_no_string((past, new), begin, &mut scratch.data))
+            && fallback
+                .as_ref()
+                .is_none_or(|all| all.passes(&mut fixed[layout.place_of_fallback()], offset, new));
+        if passes {
+            report::set_offset(fixed, offset.wrapping_add(new.len() as u64));
+            keep(history, new);
+        }
+        passes
+    }
+
+    /// Scans the next piece of a stream window by window. Returns how many bytes are done.
+    #[inline(never)]
+    fn scan_windows(
+        &self,
+        scratch: &mut Scratch,
+        state: &mut [u8],
+        piece: &[u8],
+        hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
+    ) -> usize {
+        let mut joined = std::mem::take(&mut scratch.data);
         let mut done = 0;
         for new in piece.chunks(WINDOW) {
             let (fixed, history) = state.split_at_mut(self.fixed);
             let offset = report::offset(fixed);
-            let kept = kept(history, offset);
-            if !self.is_quiet_piece(fixed, (kept, new), offset, &mut data) {
-                let input = Input::piece(kept, new, offset, &mut data);
-                if self.resumable(scratch, input, fixed, hit).is_break() {
-                    break;
-                }
+            let input = Input::piece(kept(history, offset), new, offset, &mut joined);
+            if self.resumable(scratch, input, fixed, hit).is_break() {
+                break;
             }
             report::set_offset(fixed, offset.wrapping_add(new.len() as u64));
             keep(history, new);
             done += new.len();
         }
-        scratch.data = data;
-        scratch.work.tally.end(timer, 1, done);
+        scratch.data = joined;
         done
-    }
-
-    /// Whether the next bytes of a stream surely have no match and begin none. `joined` is memory to use.
-    #[inline]
-    fn is_quiet_piece(
-        &self,
-        fixed: &[u8],
-        (kept, new): (&[u8], &[u8]),
-        offset: u64,
-        joined: &mut Vec<u8>,
-    ) -> bool {
-        let all_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
-        let carried = &fixed[self.layout.place_of_bitwise()];
-        let begin = offset == kept.len() as u64;
-        !self.combinations.any()
-            && self.program.is_simple()
-            && all_zero(&fixed[self.layout.place_of_live()])
-            && self
-                .program
-                .bitwise
-                .as_ref()
-                .is_none_or(|all| all.rests(carried) && all.is_quiet(new))
-            && self.program.is_quiet_piece((kept, new), begin, joined)
     }
 
     /// The end of a stream: reports what matches only there. Stopped, it goes on where it is called again. The state is

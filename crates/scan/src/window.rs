@@ -278,7 +278,7 @@ impl Program {
             spent.is_some_and(|spent| spent.is(pattern))
         };
         for (word, live) in open.live.iter_mut().enumerate() {
-            let mut bits = *live & (self.closable[word] | self.swept[word]);
+            let mut bits = *live & self.watched[word];
             while bits != 0 {
                 let number = word * 64 + bits.trailing_zeros() as usize;
                 let bit = bits & bits.wrapping_neg();

@@ -259,6 +259,17 @@ impl Announced {
         )
     }
 
+    /// Whether new bytes without a string, which are not the last ones, leave a stream's state as it is: nothing is under way, and all
+    /// that may have begun is kept. `begin`: nothing came before what is kept of the past. `keep` as in [`Piece`].
+    pub(crate) fn rests(&self, state: &[u8], begin: bool, new: &[u8], keep: usize) -> bool {
+        let active = &state[..self.all.len().div_ceil(8)];
+        let tail = &new[new.len().saturating_sub(keep)..];
+        let ends = |stretch: u32| self.stretches[stretch as usize].last_outside(tail).is_some();
+        active.iter().all(|it| *it == 0)
+            && !(begin && !self.anchored.is_empty())
+            && self.reaching.iter().all(|(stretch, most, _)| *most < keep || ends(*stretch))
+    }
+
     /// Scans a piece in which the strings `occur`, ordered; only those count that end among the new bytes.
     pub(crate) fn scan(
         &self,

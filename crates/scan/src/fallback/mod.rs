@@ -270,6 +270,25 @@ impl Automaton {
         }
     }
 
+    /// Whether the bytes of a stream from `offset` on, which are not its last ones, surely have no match and are no part of one. `state`
+    /// is that behind them then.
+    pub(crate) fn passes(&self, state: &mut [u8], offset: u64, chunk: &[u8]) -> bool {
+        if state.iter().all(|byte| *byte == 0) {
+            return true;
+        }
+        let [part] = &*self.parts else { return false };
+        let seldom = part.program.gate.as_ref().is_some_and(|gate| gate.is_seldom(chunk.len()));
+        if !seldom || self.begins && offset == 0 {
+            return false;
+        }
+        let first = state[0];
+        let passes = part.quiet(state, chunk) == chunk.len();
+        if !passes {
+            state[0] = first;
+        }
+        passes
+    }
+
     /// Scans the bytes of a stream from `offset` on, calls `hit` with the report, the start (0 if it is not asked for)
     /// and the end of each match, and brings `state` behind them. If `hit` breaks, `state` is unchanged.
     pub(crate) fn scan(

@@ -167,12 +167,23 @@ impl Finder {
     /// (The way to [`Finder::find`] and through it takes as long as the search of a packet.)
     #[inline]
     pub(crate) fn is_quiet(&self, hay: &[u8]) -> bool {
+        self.has_none(hay, self.quiet)
+    }
+
+    #[inline]
+    fn has_none(&self, hay: &[u8], longest: usize) -> bool {
         let nothing_of = |group: &Group| group.is_quiet(self.isa, &self.literals, hay);
-        hay.len() <= self.quiet
+        hay.len() <= longest
             && match &self.lone {
                 Some(lone) => nothing_of(lone),
                 None => self.groups.iter().all(nothing_of),
             }
+    }
+
+    /// The same of a piece of a stream, for which the way to the search is longer.
+    #[inline]
+    pub(crate) fn is_quiet_piece(&self, hay: &[u8]) -> bool {
+        self.has_none(hay, self.quiet * 8 / 5)
     }
 
     /// How many filters look at each byte.

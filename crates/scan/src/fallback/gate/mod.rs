@@ -204,6 +204,11 @@ impl Gate {
         self.cost
     }
 
+    /// Whether most texts of `len` bytes have no candidate.
+    pub(super) fn is_seldom(&self, len: usize) -> bool {
+        (self.cost - TESTING) / STOP * (len as f64) < 0.25
+    }
+
     /// How many bytes before now no match was under way, in the state of these positions, whose starts are not asked
     /// for: 0 or 1; `None`: more, or it is not known.
     pub(super) fn rested(&self, bits: &[u64]) -> Option<usize> {

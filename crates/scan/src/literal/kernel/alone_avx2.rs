@@ -30,16 +30,17 @@ pub(super) fn compare(
     range: (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    let places = alone.places(hay, range, out);
-    // SAFETY: the token proves the features; the rest is checked by that.
-    unsafe { run(places, hay, range, out) }
+    alone.check(hay, range.1);
+    assert!(range.0 < range.1 && out.len == 0);
+    // SAFETY: the token proves the features; the rest is checked.
+    unsafe { run(alone, hay, range, out) }
 }
 
 /// Whether there is a candidate below `end`.
 pub(super) fn any(_: Avx2, alone: &Alone, hay: &[u8], end: usize) -> bool {
-    let places = alone.places_within(hay, end);
-    // SAFETY: the token proves the features; the rest is checked by that.
-    unsafe { has_any(places, hay, end) }
+    alone.check(hay, end);
+    // SAFETY: the token proves the features; the rest is checked.
+    unsafe { has_any(alone, hay, end) }
 }
 
 /// A place, with its byte and its fold in all lanes.
@@ -80,31 +81,38 @@ unsafe fn right(at: *const u8, found: __m256i, others: &[Place]) -> u32 {
 /// # Safety
 /// Each place is within `hay` for all positions below `end`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: usize) -> bool {
-    let [first, second] = rarest.map(|place| wide(place));
+unsafe fn has_any(alone: &Alone, hay: &[u8], end: usize) -> bool {
     let mut few = [0; LANES + MOST_TABLES];
-    let short = end < LANES;
-    if short {
-        let len = hay.len().min(few.len());
-        few[..len].copy_from_slice(&hay[..len]);
-    }
-    let start = if short { few.as_ptr() } else { hay.as_ptr() };
+    let start = match end < LANES {
+        true => {
+            let len = hay.len().min(few.len());
+            few[..len].copy_from_slice(&hay[..len]);
+            few.as_ptr()
+        }
+        false => hay.as_ptr(),
+    };
+    let [first, second] = [wide(&alone.rarest[0]), wide(&alone.rarest[1])];
+    // SAFETY: 32 positions from here on are below `end`, or it is the copy, and places are below MOST_TABLES.
+    let found = |at: usize| unsafe {
+        let here = start.add(at);
+        _mm256_and_si256(equal(here, first), equal(here, second))
+    };
+    // SAFETY: likewise.
+    let real = |at: usize, found| unsafe {
+        let below_end = !(u64::MAX << (end - at).min(LANES));
+        u64::from(right(start.add(at), found, &alone.others)) & below_end != 0
+    };
     let mut at = 0;
     while at < end {
         // The last ones with some of those before.
-        let from = at.min(end.saturating_sub(LANES));
-        // SAFETY: 32 positions from here on are below `end`, or it is the copy, and places are below MOST_TABLES.
-        unsafe {
-            let here = start.add(from);
-            let found = _mm256_and_si256(equal(here, first), equal(here, second));
-            if _mm256_testz_si256(found, found) == 0 {
-                let below_end = !(u64::MAX << (end - from).min(LANES));
-                if u64::from(right(here, found, others)) & below_end != 0 {
-                    return true;
-                }
-            }
+        let last = end.saturating_sub(LANES);
+        let both = [at.min(last), (at + LANES).min(last)];
+        let [one, two] = both.map(&found);
+        let any = _mm256_or_si256(one, two);
+        if _mm256_testz_si256(any, any) == 0 && (real(both[0], one) || real(both[1], two)) {
+            return true;
         }
-        at = from + LANES;
+        at += 2 * LANES;
     }
     false
 }
@@ -113,17 +121,17 @@ unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: us
 /// Each place is within `hay` for all positions below `end`.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run(
-    (rarest, others): ([&Place; 2], &[Place]),
+    alone: &Alone,
     hay: &[u8],
     (begin, end): (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    let [first, second] = rarest.map(|place| wide(place));
+    let [first, second] = [wide(&alone.rarest[0]), wide(&alone.rarest[1])];
     // SAFETY: all of the positions are below `end`.
     let (equal, rest) = unsafe {
         (
             |at: usize, place: Wide| equal(hay.as_ptr().add(at), place),
-            |at: usize, found: __m256i| right(hay.as_ptr().add(at), found, others),
+            |at: usize, found: __m256i| right(hay.as_ptr().add(at), found, &alone.others),
         )
     };
     let mut at = begin;

@@ -33,16 +33,17 @@ pub(super) fn compare(
     range: (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    let places = alone.places(hay, range, out);
-    // SAFETY: the token proves the features; the rest is checked by that.
-    unsafe { run(places, hay, range, out) }
+    alone.check(hay, range.1);
+    assert!(range.0 < range.1 && out.len == 0);
+    // SAFETY: the token proves the features; the rest is checked.
+    unsafe { run(alone, hay, range, out) }
 }
 
 /// Whether there is a candidate below `end`.
 pub(super) fn any(_: Avx512, alone: &Alone, hay: &[u8], end: usize) -> bool {
-    let places = alone.places_within(hay, end);
-    // SAFETY: the token proves the features; the rest is checked by that.
-    unsafe { has_any(places, hay, end) }
+    alone.check(hay, end);
+    // SAFETY: the token proves the features; the rest is checked.
+    unsafe { has_any(alone, hay, end) }
 }
 
 /// A place, with its byte and its fold in all lanes.
@@ -75,8 +76,8 @@ unsafe fn equal(hay: &[u8], at: usize, (place, byte, fold): Wide, lanes: u64) ->
 /// # Safety
 /// Each place is within `hay` for all positions below `end`, which is not 0.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: usize) -> bool {
-    let [first, second] = rarest.map(|place| wide(place));
+unsafe fn has_any(alone: &Alone, hay: &[u8], end: usize) -> bool {
+    let [first, second] = [wide(&alone.rarest[0]), wide(&alone.rarest[1])];
     let lanes = u64::MAX >> (LANES - end.min(LANES));
     let mut at = 0;
     while at < end {
@@ -85,7 +86,8 @@ unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: us
         // SAFETY: `lanes` has those alone of positions below `end`.
         let equal = |place: Wide, lanes: u64| unsafe { equal(hay, from, place, lanes) };
         let bits = equal(first, lanes) & equal(second, lanes);
-        if bits != 0 && others.iter().fold(bits, |bits, place| equal(wide(place), bits)) != 0 {
+        if bits != 0 && alone.others.iter().fold(bits, |bits, place| equal(wide(place), bits)) != 0
+        {
             return true;
         }
         at = from + LANES;
@@ -97,17 +99,17 @@ unsafe fn has_any((rarest, others): ([&Place; 2], &[Place]), hay: &[u8], end: us
 /// Each place is within `hay` for all positions below `end`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run(
-    (rarest, others): ([&Place; 2], &[Place]),
+    alone: &Alone,
     hay: &[u8],
     (begin, end): (usize, usize),
     out: &mut Candidates,
 ) -> usize {
-    let [first, second] = rarest.map(|place| wide(place));
+    let [first, second] = [wide(&alone.rarest[0]), wide(&alone.rarest[1])];
     let iota = iota();
     // SAFETY: `lanes` has those alone of positions below `end`.
     let equal = |at: usize, place: Wide, lanes: u64| unsafe { equal(hay, at, place, lanes) };
     let add = |out: &mut Candidates, at: usize, bits: u64| {
-        let bits = others.iter().fold(bits, |bits, place| equal(at, wide(place), bits));
+        let bits = alone.others.iter().fold(bits, |bits, place| equal(at, wide(place), bits));
         // SAFETY: there is room.
         unsafe { push_bits(out, (at - begin) as u32, bits, iota) };
     };

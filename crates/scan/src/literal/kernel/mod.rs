@@ -242,12 +242,13 @@ impl Place {
     }
 }
 
-/// The only window.
+/// The only window: what stands at its places.
 #[derive(Debug)]
 struct Alone {
-    /// What stands at its places, the least likely first.
-    places: Box<[Place]>,
-    /// The last one.
+    /// At the two least likely ones, which are the same in a window of one byte.
+    rarest: [Place; 2],
+    others: Box<[Place]>,
+    /// The last place.
     last: usize,
 }
 
@@ -263,33 +264,18 @@ impl Alone {
             return None;
         }
         let places = set.iter().enumerate().map(|(at, table)| Place::new(at, table));
-        let mut places = places.collect::<Option<Box<[Place]>>>()?;
+        let mut places = places.collect::<Option<Vec<Place>>>()?;
         let of = |place: &Place| rate(place.byte) + rate(place.byte ^ place.fold);
         places.sort_by(|a, b| of(a).total_cmp(&of(b)));
-        Some(Alone { last: places.len() - 1, places })
+        let (last, others) = (places.len() - 1, places.split_off(2.min(places.len())));
+        Some(Alone { rarest: [places[0], places[last.min(1)]], others: others.into(), last })
     }
 
-    /// The two places that are looked at first, which are the same one in a window of one byte, and the others. Each is within
-    /// `hay` for all positions from `begin` to `end`, and nothing is among the candidates yet: it panics otherwise.
+    /// Panics if a place is not within `hay` for a position below `end`, or there is no such position.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn places(
-        &self,
-        hay: &[u8],
-        (begin, end): (usize, usize),
-        out: &Candidates,
-    ) -> ([&Place; 2], &[Place]) {
-        assert!(begin < end && out.len == 0);
-        self.places_within(hay, end)
-    }
-
-    /// The same for all positions below `end`.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn places_within(&self, hay: &[u8], end: usize) -> ([&Place; 2], &[Place]) {
-        let places = &*self.places;
+    fn check(&self, hay: &[u8], end: usize) {
         assert!(end > 0 && self.last < MOST_TABLES && end + self.last <= hay.len());
-        ([&places[0], &places[1 % places.len()]], &places[2.min(places.len())..])
     }
 }
 
@@ -320,7 +306,7 @@ impl VectorTables {
 
     pub(super) fn memory(&self) -> usize {
         self.exact.len() * (256 + 32)
-            + self.alone.as_ref().map_or(0, |alone| size_of_val(&*alone.places))
+            + self.alone.as_ref().map_or(0, |alone| size_of_val(&*alone.others))
     }
 }
 
@@ -343,7 +329,10 @@ pub(super) fn prefetch(hay: &[u8]) {
 #[inline]
 pub(super) fn has_none(isa: Isa, tables: &VectorTables, hay: &[u8]) -> bool {
     let end = (hay.len() + 1).saturating_sub(tables.len);
-    let Some(alone) = &tables.alone.as_ref().filter(|_| end > 0) else { return end == 0 };
+    if end == 0 {
+        return true;
+    }
+    let Some(alone) = &tables.alone else { return false };
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(token) => !alone_avx512::any(token, alone, hay, end),
