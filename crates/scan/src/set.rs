@@ -51,7 +51,7 @@ pub struct Set {
     plain: bool,
     /// Whether a scan of a block of one window knows nothing but which gaps are open, and what is looked for bit by bit.
     simple: bool,
-    /// Whether a piece of a stream may be [passed](Set::passes): there are no combinations, and nothing is looked for backwards.
+    /// Whether a piece of a stream may be [passed](Set::passes): nothing is looked for backwards.
     passing: bool,
     layout: Layout,
     /// Bytes of a state without its past.
@@ -225,7 +225,7 @@ impl Set {
         };
         let apart = layout.bits + layout.ends + layout.around + layout.fallback;
         let simple = apart == 0 && layout.ages.max(layout.bitwise) <= SMALL_STATE;
-        let passing = !combinations.any() && program.behind.is_empty();
+        let passing = program.behind.is_empty();
         let patterns = Patterns { mode, ..Patterns::default() };
         let counting = None;
         Ok(Set {
@@ -442,7 +442,7 @@ impl Set {
             && (over || self.program.has_no_string((past, new), begin, &mut scratch.data))
             && fallback
                 .as_ref()
-                .is_none_or(|all| all.passes(&mut fixed[layout.place_of_fallback()], offset, new));
+                .is_none_or(|all| all.passes(&mut fixed[layout.place_of_fallback()], new));
         if passes {
             report::set_offset(fixed, offset.wrapping_add(new.len() as u64));
             keep(history, new);

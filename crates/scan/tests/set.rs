@@ -423,6 +423,31 @@ fn what_is_true_without_a_match_is_reported() {
     }
 }
 
+/// An empty match at the start of a stream whose first piece has nothing else of the set.
+#[test]
+fn an_empty_match_before_a_piece_that_is_passed_over() {
+    let flags = Flags::from_letters(b"V").unwrap();
+    let text = r"(?:^|[xX][0-9][yY][0-9]{1,9}[zZ])";
+    let pattern = Pattern::parse(3, text.as_bytes(), flags, Extended::default()).unwrap();
+    for tier in Tier::here() {
+        let set = Set::new(&[pattern.clone()], Mode::Stream, &Cpu::with_cap(tier)).unwrap();
+        let (mut scratch, mut state) = (Scratch::new(), vec![0; set.state_len()]);
+        set.begin(&mut state);
+        let mut found = vec![];
+        for piece in ["------", "-x7y12z-", "------"] {
+            found.extend(collect(|hit| {
+                assert_eq!(
+                    set.scan_piece(&mut scratch, &mut state, piece.as_bytes(), hit),
+                    piece.len()
+                );
+                ControlFlow::Continue(())
+            }));
+        }
+        let ends: Vec<u64> = found.iter().map(|one| one.end).collect();
+        assert_eq!(ends, [0, 13], "{tier}: {}", set.explain());
+    }
+}
+
 /// A match that waits for the next byte keeps its place among those of its end, wherever the rest of a stopped piece is cut.
 #[test]
 fn a_stop_among_matches_that_wait() {
@@ -520,7 +545,8 @@ fn gaps_end_where_they_must() {
     }
 }
 
-/// Automata around strings, in streams: what a match began with may be far behind the bytes that are kept.
+/// Automata around strings, in streams: what a match began with may be far behind the bytes that are kept. Together, and each alone,
+/// for which pieces without anything of it are passed over.
 #[test]
 fn what_began_long_ago_is_known() {
     let texts = [
@@ -543,14 +569,17 @@ fn what_began_long_ago_is_known() {
             data.push(format!("{first}{short}{end}{long}{end}"));
             data.push(format!("{long}{first}{long}\n{short}{end}"));
             data.push(format!("{long}{first}{long}{first}{end}"));
+            data.push(format!("{short}\n{first}{long}{end}"));
         }
     }
-    for tier in Tier::here() {
+    let sets = || [&patterns[..]].into_iter().chain(patterns.chunks(1));
+    for (tier, patterns) in Tier::here().flat_map(|tier| sets().map(move |set| (tier, set))) {
         let cpu = Cpu::with_cap(tier);
-        let block = Set::new(&patterns, Mode::Block, &cpu).unwrap();
-        let stream = Set::new(&patterns, Mode::Stream, &cpu).unwrap();
-        let said = stream.explain();
-        assert!(said.contains("around strings: 5 lazy DFAs"), "all are to be automata: {said}");
+        let block = Set::new(patterns, Mode::Block, &cpu).unwrap();
+        let stream = Set::new(patterns, Mode::Stream, &cpu).unwrap();
+        let (said, count) = (stream.explain(), patterns.len());
+        let automata = format!("around strings: {count} lazy DFAs");
+        assert!(said.contains(&automata), "all are to be automata: {said}");
         let mut scratch = Scratch::new();
         for data in &data {
             let data = data.as_bytes();
@@ -566,8 +595,10 @@ fn what_began_long_ago_is_known() {
                         ControlFlow::Continue(())
                     }));
                 }
-                let text = data.escape_ascii();
-                assert_eq!(sorted(found), expected, "{tier}, pieces of {size}: {text}");
+                let (id, text) = (patterns[0].id, data.escape_ascii());
+                let what =
+                    format!("{tier}, {count} from pattern {id} on, pieces of {size}: {text}");
+                assert_eq!(sorted(found), expected, "{what}");
             }
         }
     }

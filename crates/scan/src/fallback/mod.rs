@@ -270,15 +270,15 @@ impl Automaton {
         }
     }
 
-    /// Whether the bytes of a stream from `offset` on, which are not its last ones, surely have no match and are no part of one. `state`
-    /// is that behind them then.
-    pub(crate) fn passes(&self, state: &mut [u8], offset: u64, chunk: &[u8]) -> bool {
+    /// Whether the next bytes of a stream, which are not its last ones, surely have no match and are no part of one. `state` is that
+    /// behind them then.
+    pub(crate) fn passes(&self, state: &mut [u8], chunk: &[u8]) -> bool {
         if state.iter().all(|byte| *byte == 0) {
             return true;
         }
+        // At the start of the text, where an empty match may be, no state with a gate is at rest.
         let [part] = &*self.parts else { return false };
-        let seldom = part.program.gate.as_ref().is_some_and(|gate| gate.is_seldom(chunk.len()));
-        if !seldom || self.begins && offset == 0 {
+        if !part.program.gate.as_ref().is_some_and(|gate| gate.is_seldom(chunk.len())) {
             return false;
         }
         let first = state[0];
