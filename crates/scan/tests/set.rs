@@ -423,6 +423,39 @@ fn what_is_true_without_a_match_is_reported() {
     }
 }
 
+/// A string that begins in one long piece and ends in the next, neither of which has anything else of the set.
+#[test]
+fn a_string_from_piece_to_piece() {
+    let sets: [&[&str]; 4] =
+        [&["abcdefgh"], &["(?i)abcdefgh"], &["abcdefgh", "wxyz"], &["[01]abcdefgh[01]"]];
+    let occurrence = b"1abcdefgh0";
+    for (tier, texts) in Tier::here().flat_map(|tier| sets.map(|texts| (tier, texts))) {
+        let parsed = (0..).zip(texts).map(|(id, text)| {
+            Pattern::parse(id, text.as_bytes(), Flags::default(), Extended::default()).unwrap()
+        });
+        let patterns: Vec<Pattern> = parsed.collect();
+        let set = Set::new(&patterns, Mode::Stream, &Cpu::with_cap(tier)).unwrap();
+        let (mut scratch, mut state) = (Scratch::new(), vec![0; set.state_len()]);
+        let end = 9 + u64::from(texts[0].ends_with(']'));
+        for size in [600, 1000] {
+            for before in 0..=occurrence.len() {
+                let at = size - before;
+                let mut text = vec![b'-'; 2 * size];
+                text[at..at + occurrence.len()].copy_from_slice(occurrence);
+                set.begin(&mut state);
+                let mut ends = vec![];
+                for piece in text.chunks(size) {
+                    set.scan_piece(&mut scratch, &mut state, piece, &mut |found| {
+                        ends.push(found.end);
+                        ControlFlow::Continue(())
+                    });
+                }
+                assert_eq!(ends, [at as u64 + end], "{tier} {texts:?}, {before} of {size}");
+            }
+        }
+    }
+}
+
 /// An empty match at the start of a stream whose first piece has nothing else of the set.
 #[test]
 fn an_empty_match_before_a_piece_that_is_passed_over() {
