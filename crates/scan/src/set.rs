@@ -343,12 +343,15 @@ impl Set {
             Some(small) => small,
             None => {
                 large = std::mem::take(&mut scratch.state);
-                large.clear();
-                large.resize(self.fixed, 0);
-                &mut large[..]
+                large.resize(large.len().max(self.fixed), 0);
+                &mut large[..self.fixed]
             }
         };
-        self.begin_parts(state);
+        // The positions of automata around strings count of active ones alone, and are most of a large state.
+        let positions = self.program.around.as_ref().map_or(0, Announced::positions_len);
+        let cleared = self.layout.place_of_around().end - positions;
+        state[..cleared].fill(0);
+        self.begin_fallback(state);
         let mut view = self.layout.view(state);
         let mut at = 0;
         let done = loop {
@@ -381,11 +384,11 @@ impl Set {
     pub fn begin(&self, state: &mut [u8]) {
         assert_eq!(state.len(), self.state_len(), "a state of this set");
         state.fill(0);
-        self.begin_parts(&mut state[..self.fixed]);
+        self.begin_fallback(&mut state[..self.fixed]);
     }
 
-    /// The same of a state without its past, all of it 0.
-    fn begin_parts(&self, fixed: &mut [u8]) {
+    /// The same of the part of the fallback automaton, which need not be 0, in a state without its past.
+    fn begin_fallback(&self, fixed: &mut [u8]) {
         if let Some(automaton) = &self.program.fallback {
             automaton.begin(self.layout.view(fixed).fallback);
         }

@@ -236,6 +236,11 @@ impl Announced {
         self.state_len
     }
 
+    /// The last ones of these, which may be anything before the first byte.
+    pub(crate) fn positions_len(&self) -> usize {
+        self.state_len - self.all.len().div_ceil(8)
+    }
+
     /// What an expression is reported as.
     pub(crate) fn report(&self, number: u32) -> u32 {
         self.all[number as usize].report

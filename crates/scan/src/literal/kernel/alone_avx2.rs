@@ -36,7 +36,7 @@ pub(super) fn compare(
     unsafe { run(alone, hay, range, out) }
 }
 
-/// Whether there is a candidate below `end`.
+/// Whether there is a candidate below `end`. Of fewer positions than 32, zeros behind the haystack may be taken for one.
 pub(super) fn any(_: Avx2, alone: &Alone, hay: &[u8], end: usize) -> bool {
     alone.check(hay, end);
     // SAFETY: the token proves the features; the rest is checked.
@@ -98,10 +98,7 @@ unsafe fn has_any(alone: &Alone, hay: &[u8], end: usize) -> bool {
         _mm256_and_si256(equal(here, first), equal(here, second))
     };
     // SAFETY: likewise.
-    let real = |at: usize, found| unsafe {
-        let below_end = !(u64::MAX << (end - at).min(LANES));
-        u64::from(right(start.add(at), found, &alone.others)) & below_end != 0
-    };
+    let real = |at: usize, found| unsafe { right(start.add(at), found, &alone.others) != 0 };
     let mut at = 0;
     while at < end {
         // The last ones with some of those before.
