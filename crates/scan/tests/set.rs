@@ -437,7 +437,7 @@ fn a_string_from_piece_to_piece() {
         let set = Set::new(&patterns, Mode::Stream, &Cpu::with_cap(tier)).unwrap();
         let (mut scratch, mut state) = (Scratch::new(), vec![0; set.state_len()]);
         let end = 9 + u64::from(texts[0].ends_with(']'));
-        for size in [600, 1000] {
+        for size in [600, 1500] {
             for before in 0..=occurrence.len() {
                 let at = size - before;
                 let mut text = vec![b'-'; 2 * size];
@@ -463,7 +463,8 @@ fn an_empty_match_before_a_piece_that_is_passed_over() {
     let text = r"(?:^|[xX][0-9][yY][0-9]{1,9}[zZ])";
     let pattern = Pattern::parse(3, text.as_bytes(), flags, Extended::default()).unwrap();
     for tier in Tier::here() {
-        let set = Set::new(&[pattern.clone()], Mode::Stream, &Cpu::with_cap(tier)).unwrap();
+        let set =
+            Set::new(std::slice::from_ref(&pattern), Mode::Stream, &Cpu::with_cap(tier)).unwrap();
         let (mut scratch, mut state) = (Scratch::new(), vec![0; set.state_len()]);
         set.begin(&mut state);
         let mut found = vec![];

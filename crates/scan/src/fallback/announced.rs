@@ -271,7 +271,7 @@ impl Announced {
         let tail = &new[new.len().saturating_sub(keep)..];
         let ends = |stretch: u32| self.stretches[stretch as usize].last_outside(tail).is_some();
         active.iter().all(|it| *it == 0)
-            && !(begin && !self.anchored.is_empty())
+            && (!begin || self.anchored.is_empty())
             && self.reaching.iter().all(|(stretch, most, _)| *most < keep || ends(*stretch))
     }
 
