@@ -411,7 +411,6 @@ impl Set {
         hit: &mut dyn FnMut(Match) -> ControlFlow<()>,
     ) -> usize {
         prefetch(state);
-        prefetch(piece);
         self.check(state);
         let timer = scratch.work.tally.begin(self.counting.as_deref(), piece.len(), true);
         let done = match self.passes(scratch, state, piece) {
@@ -433,7 +432,13 @@ impl Set {
         let Program { bitwise, around, fallback, .. } = &self.program;
         let layout = &self.layout;
         let live = &fixed[layout.place_of_live()];
-        let over = self.program.anchored && !begin && live.iter().all(|gaps| *gaps == 0);
+        let behind = offset.wrapping_add(new.len() as u64);
+        // Nothing has begun, and nothing will: the past is not looked at any more.
+        if self.program.anchored && !begin && live.iter().all(|gaps| *gaps == 0) {
+            report::set_offset(fixed, behind);
+            return true;
+        }
+        prefetch(new);
         let passes = self.passing
             && self.program.holds(live)
             && bitwise.as_ref().is_none_or(|all| {
@@ -442,12 +447,12 @@ impl Set {
             && around.as_ref().is_none_or(|all| {
                 all.rests(&fixed[layout.place_of_around()], begin, new, history.len())
             })
-            && (over || self.program.has_no_string((past, new), begin, &mut scratch.data))
+            && self.program.has_no_string((past, new), begin, &mut scratch.data)
             && fallback
                 .as_ref()
                 .is_none_or(|all| all.passes(&mut fixed[layout.place_of_fallback()], new));
         if passes {
-            report::set_offset(fixed, offset.wrapping_add(new.len() as u64));
+            report::set_offset(fixed, behind);
             keep(history, new);
         }
         passes
