@@ -309,19 +309,21 @@ impl Program {
         let Some(finder) = &self.finder else {
             return !begin || self.starts.is_empty();
         };
-        if kept.is_empty() {
-            return finder.is_quiet_piece(new) && !(begin && self.starts.has_any(new));
-        }
-        // Behind the past: a short piece all of it, of a longer one what may be part of an occurrence that began there.
-        let near = match new.len() {
-            ..SHORT => new.len(),
-            _ if !finder.is_quiet_piece(new) => return false,
-            _ => new.len().min((finder.reach().before + finder.reach().behind).max(2)),
+        let text = if kept.is_empty() {
+            new
+        } else {
+            // Of a long piece, what may be part of an occurrence that began before it is looked at once more.
+            let near = match new.len() {
+                ..SHORT => new.len(),
+                _ if !finder.is_quiet_piece(new) => return false,
+                _ => new.len().min((finder.reach().before + finder.reach().behind).max(2)),
+            };
+            joined.clear();
+            joined.extend_from_slice(kept);
+            joined.extend_from_slice(&new[..near]);
+            &joined[..]
         };
-        joined.clear();
-        joined.extend_from_slice(kept);
-        joined.extend_from_slice(&new[..near]);
-        finder.is_quiet_piece(joined) && !(begin && self.starts.has_any(joined))
+        finder.is_quiet_piece(text) && !(begin && self.starts.has_any(text))
     }
 
     /// The segments that string `number` announces.

@@ -348,9 +348,8 @@ impl Set {
             }
         };
         // The positions of automata around strings count of active ones alone, and are most of a large state.
-        let positions = self.program.around.as_ref().map_or(0, Announced::positions_len);
-        let cleared = self.layout.place_of_around().end - positions;
-        state[..cleared].fill(0);
+        let active = self.program.around.as_ref().map_or(0, Announced::active_len);
+        state[..self.layout.place_of_around().start + active].fill(0);
         self.begin_fallback(state);
         let mut view = self.layout.view(state);
         let mut at = 0;

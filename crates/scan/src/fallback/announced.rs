@@ -236,9 +236,9 @@ impl Announced {
         self.state_len
     }
 
-    /// The last ones of these, which may be anything before the first byte.
-    pub(crate) fn positions_len(&self) -> usize {
-        self.state_len - self.all.len().div_ceil(8)
+    /// The first ones of these, which say what is active. All others may be anything before the first byte.
+    pub(crate) fn active_len(&self) -> usize {
+        self.all.len().div_ceil(8)
     }
 
     /// What an expression is reported as.
@@ -267,7 +267,7 @@ impl Announced {
     /// Whether new bytes without a string, which are not the last ones, leave a stream's state as it is: nothing is under way, and all
     /// that may have begun is kept. `begin`: nothing came before what is kept of the past. `keep` as in [`Piece`].
     pub(crate) fn rests(&self, state: &[u8], begin: bool, new: &[u8], keep: usize) -> bool {
-        let active = &state[..self.all.len().div_ceil(8)];
+        let active = &state[..self.active_len()];
         let tail = &new[new.len().saturating_sub(keep)..];
         let ends = |stretch: u32| self.stretches[stretch as usize].last_outside(tail).is_some();
         active.iter().all(|it| *it == 0)
@@ -288,7 +288,7 @@ impl Announced {
         caches.own(self);
         caches.written.clear();
         caches.bytes.clear();
-        let (active, shares) = state.split_at_mut(self.all.len().div_ceil(8));
+        let (active, shares) = state.split_at_mut(self.active_len());
         let before = active.len();
         if occur.is_empty()
             && (piece.last || piece.fresh == piece.data.len())

@@ -276,11 +276,11 @@ impl Automaton {
         if state.iter().all(|byte| *byte == 0) {
             return true;
         }
-        // At the start of the text, where an empty match may be, no state with a gate is at rest.
         let [part] = &*self.parts else { return false };
         if !part.program.gate.as_ref().is_some_and(|gate| gate.is_seldom(chunk.len())) {
             return false;
         }
+        // A part that may match nothing, before the first byte, does not rest there ([`Gate::is_at_rest`]): that match is not lost.
         let first = state[0];
         let passes = part.quiet(state, chunk) == chunk.len();
         if !passes {
